@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Addresses of the kernel, hidden from readers who may not see them.
+//! Hides addresses of the kernel from readers who may not see them.
 
 use super::described::Described;
 use super::TraceChannel;
@@ -9,13 +9,13 @@ use crate::channel::reader::Censor;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Blanks them in the packets of a trace's channel.
+/// Blanks the addresses in the packets of a trace's channel.
 pub(crate) struct HiddenAddresses(pub(crate) Arc<TraceChannel>);
 
 impl Censor for HiddenAddresses {
     fn censor(&self, content: &mut [u8]) -> Result {
         let HiddenAddresses(channel) = self;
-        // After the packet was taken: an event has its number before it is recorded.
+        // Read after the packet was taken: an event gets its number before it is recorded.
         let numbers = channel.numbers();
         let records = Described {
             channel,

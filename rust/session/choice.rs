@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Choosing the events that a channel of a session records.
+//! The selection of the events that a channel of a session records.
 
 use super::perf::NOT_PERMITTED;
 use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
@@ -14,7 +14,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 impl Session {
-    /// The events that there are, now.
+    /// The events that are known now.
     pub(crate) fn available(&self) -> Arc<Events> {
         self.shared.registry.events()
     }
@@ -24,13 +24,13 @@ impl Session {
         self.shared.awaited.each_name(each)
     }
 
-    /// Enables or disables one event; in an active trace at once.
+    /// Enables or disables one event. An active trace follows at once.
     pub(crate) fn set_enabled(&self, channel: ChannelId, event: &Event, enabled: bool) -> Result {
         self.change(channel, |settings| settings.selection.set(event, enabled))
     }
 
-    /// Enables those of the events that are there which `pick` picks, or disables them and those that are not; in
-    /// an active trace at once.
+    /// Enables those of the present events that `pick` selects; or disables the selected ones, present or not.
+    /// An active trace follows at once.
     pub(crate) fn set_all_enabled(
         &self,
         channel: ChannelId,
@@ -45,8 +45,8 @@ impl Session {
         })
     }
 
-    /// Enables and disables by patterns, as the `set_event` file takes them, beginning with none
-    /// if they `replace` what is enabled. All or nothing.
+    /// Enables and disables events by patterns, in the form of the `set_event` file. With `replace`, all other
+    /// events are disabled. On failure nothing changes.
     pub(crate) fn set_by_patterns(
         &self,
         channel: ChannelId,
@@ -69,7 +69,7 @@ impl Session {
                 let pattern = Pattern::parse(word);
                 let mut is_match = !pattern.enables && self.awaits(&pattern)?;
                 for event in available.known() {
-                    // With thousands of patterns, or one that is very long, this takes its time.
+                    // This takes a while with thousands of patterns, or with a very long one.
                     if signal::is_killed() {
                         return Err(EINTR);
                     }
@@ -86,13 +86,13 @@ impl Session {
         })
     }
 
-    /// Whether the pattern picks events of modules that are not loaded.
+    /// Whether the pattern matches events of modules that are not loaded.
     fn awaits(&self, pattern: &Pattern<'_>) -> Result<bool> {
         let picks = |(subsystem, name): FullName<'_>| pattern.matches(subsystem, name);
         self.shared.awaited.has(picks)
     }
 
-    /// Changes what a channel records; in an active trace at once. On failure nothing has changed.
+    /// Changes what a channel records. An active trace follows at once. On failure nothing changes.
     pub(super) fn change(
         &self,
         channel: ChannelId,
@@ -124,7 +124,7 @@ impl Session {
         Ok(())
     }
 
-    /// An event was deleted: nothing of what is chosen means it.
+    /// Removes a deleted event from all settings.
     pub(super) fn forget(&self, event: &Event) {
         let _control = self.control.lock();
         let mut state = self.state.lock();
@@ -134,8 +134,8 @@ impl Session {
             .for_each(|channel| channel.forget(event));
     }
 
-    /// Events have come: those that are enabled are recorded from now on. What cannot be for lack
-    /// of memory is said.
+    /// Handles new events: enabled ones are recorded from now on. If memory is short, a kernel message reports
+    /// that.
     pub(super) fn events_came(&self) {
         let _control = self.control.lock();
         if self.record_all().is_err() {
@@ -143,7 +143,7 @@ impl Session {
         }
     }
 
-    /// Has what all channels choose recorded if a trace is being recorded. `control` is held.
+    /// Records the selection of all channels, if a trace is active. `control` must be held.
     pub(super) fn record_all(&self) -> Result {
         let Some((trace, _)) = self.active() else {
             return Ok(());
@@ -154,12 +154,12 @@ impl Session {
         Ok(())
     }
 
-    /// Has what `settings` choose recorded if a trace is being recorded. `control` is held.
+    /// Records the selection in `settings`, if a trace is active. `control` must be held.
     fn record(&self, channel: ChannelId, settings: &ChannelSettings) -> Result {
         let Some((trace, recording)) = self.active() else {
             return Ok(());
         };
-        // Described before they are recorded: without it a reader can do nothing with a record.
+        // Events are described before they are recorded: a reader cannot use a record without description.
         let described = trace.channel(channel)?;
         let known = described.numbers();
         let (numbers, grown) = described.describe(&self.available(), &settings.selection)?;
@@ -181,7 +181,7 @@ impl Session {
         self.look(channel, |channel| channel.selection.try_clone())?
     }
 
-    /// The events that are recorded if nothing is chosen.
+    /// The events that are recorded if none is selected.
     pub(super) fn default_selection(&self) -> Result<Selection> {
         let mut selection = Selection::NONE;
         let available = self.available();
@@ -190,7 +190,7 @@ impl Session {
         Ok(selection)
     }
 
-    /// How many of the events that `pick` picks are enabled.
+    /// Whether none, some or all of the events that `pick` selects are enabled.
     pub(crate) fn enabled(
         &self,
         channel: ChannelId,
@@ -208,8 +208,8 @@ impl Session {
         self.look(channel, |channel| channel.selection.has(event))
     }
 
-    /// Calls `each` with every event that is enabled, in the order of their ids; also with those of modules that
-    /// are not loaded.
+    /// Calls `each` for each enabled event, in the order of their ids, including events of modules that are not
+    /// loaded.
     pub(crate) fn for_each_enabled(
         &self,
         channel: ChannelId,
@@ -221,8 +221,8 @@ impl Session {
         enabled.try_for_each(each)
     }
 
-    /// How many events are enabled, and how many are if nothing is chosen, if these are others
-    /// or none is enabled.
+    /// The number of enabled events and that of the default ones. [`None`] if they are the same, or no event is
+    /// enabled.
     pub(crate) fn differing_events(&self, channel: ChannelId) -> Result<Option<(usize, usize)>> {
         let (selection, defaults) = (self.selection(channel)?, self.default_selection()?);
         let differ = !selection.is_empty() && selection != defaults;
@@ -230,8 +230,8 @@ impl Session {
     }
 }
 
-/// Whether a pattern picks an event. One that enables events of whatever subsystem picks those that are
-/// there anyway, and of modules those that are loaded.
+/// Whether a pattern matches an event. A pattern that enables events without naming a subsystem matches only
+/// events that exist without a request; of modules, only those of loaded ones.
 fn picks(pattern: &Pattern<'_>, event: &Event) -> bool {
     let is_meant = !pattern.enables || pattern.names_subsystem() || !event.is_asked_for();
     let mut names = event.names();

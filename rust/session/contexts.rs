@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Choosing the contexts that a channel records beside each event.
+//! The selection of the contexts that a channel records with each event.
 
 use super::{ChannelId, Session};
 use crate::context::{ContextChoice, ContextRefusal, ContextSet, CounterKind, MAX_COUNTERS};
@@ -9,7 +9,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 impl Session {
-    /// The contexts that a channel records beside each event.
+    /// The contexts that a channel records with each event.
     pub(crate) fn contexts(&self, channel: ChannelId) -> Result<Arc<ContextSet>> {
         self.look(channel, |channel| channel.contexts.clone())
     }
@@ -17,7 +17,7 @@ impl Session {
     /// Chooses these contexts by name, for the next trace; beside those that are chosen, unless
     /// they `replace` them. `control` is held.
     pub(super) fn set_contexts(&self, channel: ChannelId, names: &str, replace: bool) -> Result {
-        // Not under the lock of who looks: counters take a while to make, and to go.
+        // The lock of `state` is released: counters take a while to create and to remove.
         let kept = self.contexts(channel)?;
         let mut contexts = ContextSet::NONE;
         let counter = |kind: CounterKind| match kept.counter(kind) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Choosing the CPUs that a channel records.
+//! The selection of the CPUs that a channel records.
 
 use super::{ChannelId, Session};
 use crate::channel::cpus::CpuSet;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the records of a trace's channel consist of, as its metadata describes them.
+//! The structure of the records of a trace's channel, as its metadata describes it.
 
 use super::{EventNumbers, TraceChannel};
 use crate::abi::header::Layout;
@@ -8,11 +8,10 @@ use crate::abi::records::Records;
 use crate::abi::schema::Field;
 use crate::probe::builtin::Builtin;
 
-/// What the metadata describes.
+/// The description of a channel's records.
 pub(super) struct Described<'a> {
     pub(super) channel: &'a TraceChannel,
-    /// As they were when the packet had been taken, or later: an event has its number before it is
-    /// recorded.
+    /// Read after the packet was taken: an event gets its number before it is recorded.
     pub(super) numbers: &'a EventNumbers,
 }
 
@@ -31,7 +30,7 @@ impl Records for Described<'_> {
         self.channel.layout
     }
 
-    // Not part of whoever walks: it needs much stack.
+    // Not inlined, because it needs much stack.
     #[inline(never)]
     fn context(&self, place: usize) -> Option<Field<'static>> {
         self.channel.contexts.fields().nth(place)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Dynamic events: defining them, and taking them away.
+//! Dynamic events: their definition and removal.
 
 use super::Sessions;
 use crate::event::registry::Events;
@@ -14,25 +14,25 @@ use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Where events have their files.
+/// Creates and removes the files of events.
 pub(crate) trait EventFiles: Send + Sync {
-    /// Makes those of an event that has come.
+    /// Creates the files of a new event.
     fn add(&self, event: &Arc<Event>) -> Result;
 
-    /// Removes those of an event that went, and waits for who uses them.
+    /// Removes the files of an event, and waits for their users.
     fn remove(&self, event: &Event);
 }
 
-/// What one line has done.
+/// Result of one line.
 enum Done {
     Added(Arc<Event>),
     Removed(Arc<Event>),
 }
 
 impl Sessions {
-    /// Does what the lines of `text` say; if `replaces`, takes all dynamic events away first. If one is
-    /// refused, all is as before; `error_log` of the default session says why. `EBUSY`: an event that
-    /// shall go is recorded; `EPERM`: that takes `CAP_PERFMON`. May sleep.
+    /// Executes the lines of `text`. With `replaces`, first removes all dynamic events. If a line is refused,
+    /// everything stays unchanged, and `error_log` of the default session gives the reason. Errors: `EBUSY` if
+    /// an event to remove is recorded, `EPERM` without `CAP_PERFMON`. May sleep.
     pub(crate) fn define(&self, file: &str, text: &str, replaces: bool) -> Result {
         if !privilege::may_probe() {
             self.default().refuse(fmt!(
@@ -40,7 +40,7 @@ impl Sessions {
             ));
             return Err(EPERM);
         }
-        // One writer at a time: two would undo each other's work.
+        // One writer at a time: two could undo each other's work.
         let place = self.shared.files.lock();
         let files = place.as_deref().ok_or(ENODEV)?;
         let mut done = KVec::new();
@@ -153,13 +153,13 @@ impl Sessions {
         }
     }
 
-    /// An event that was taken away leaves nothing behind but what traces say of it.
+    /// Ends a removed event. Only the description in traces remains.
     fn end(&self, event: &Event) {
         if let Some(dynamic) = event.source_as::<Arc<Dynamic>>() {
             dynamic.retire();
         }
         self.forget(event);
-        // Without memory it stays where nobody finds it.
+        // Without memory the event stays in the registry, where it cannot be found.
         let _ = self.shared.registry.forget(event);
     }
 
@@ -171,7 +171,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Writes how often each dynamic event fired and was not seen: `SUBSYSTEM/EVENT N`.
+    /// Writes how many times each dynamic event was missed: `SUBSYSTEM/EVENT N`.
     pub(crate) fn write_missed(&self, out: &mut Text) -> Result {
         for (event, dynamic) in dynamic(&self.shared.registry.events()) {
             let (subsystem, name) = (event.subsystem(), event.name());

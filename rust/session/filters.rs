@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Choosing the records of an event that a channel takes.
+//! The filters of a channel: which records of an event it takes.
 
 use super::{ChannelId, Session};
 use crate::event::Event;
@@ -15,10 +15,10 @@ use kernel::sync::Arc;
 pub(super) struct Filters(KVVec<(Arc<Event>, Arc<Filter>)>);
 
 impl Filters {
-    /// None.
+    /// An empty list.
     pub(super) const NONE: Self = Self(KVVec::new());
 
-    /// The same.
+    /// A copy.
     pub(super) fn try_clone(&self) -> Result<Self> {
         let mut filters = KVVec::with_capacity(self.0.len(), GFP_KERNEL)?;
         for (event, filter) in &self.0 {
@@ -27,25 +27,25 @@ impl Filters {
         Ok(Self(filters))
     }
 
-    /// That of the event with this id.
+    /// The filter of the event with this id.
     pub(super) fn get(&self, id: u32) -> Option<&Arc<Filter>> {
         let at = self.position(id).ok()?;
         Some(&self.0.get(at)?.1)
     }
 
-    /// Where that of an event is, or would be.
+    /// Index of an event's filter, or the index where it would be inserted.
     fn position(&self, id: u32) -> Result<usize, usize> {
         self.0.binary_search_by_key(&id, |(event, _)| event.id())
     }
 
-    /// Takes that of `event` away.
+    /// Removes the filter of `event`.
     pub(super) fn forget(&mut self, event: &Event) {
         if let Ok(at) = self.position(event.id()) {
             let _ = self.0.remove(at);
         }
     }
 
-    /// Sets that of `event`, or takes it away.
+    /// Sets or removes the filter of `event`.
     fn set(&mut self, event: &Arc<Event>, filter: Option<Arc<Filter>>) -> Result {
         match (self.position(event.id()), filter) {
             (_, None) => self.forget(event),
@@ -65,9 +65,9 @@ impl Filters {
 }
 
 impl Session {
-    /// Sets the filter of the events that `pattern` picks, or takes it away (`0`); in an active
-    /// trace at once. As with ftrace's `filter` files, where several events are picked it is set
-    /// for those that have what it names; there must be one. On failure nothing has changed.
+    /// Sets the filter of the events that match `pattern`, or removes it (`0`). An active trace follows at
+    /// once. As with ftrace's `filter` files, a filter for several events is set for those that have its
+    /// fields; there must be at least one. On failure nothing changes.
     pub(crate) fn set_filter(
         &self,
         channel: ChannelId,
@@ -91,7 +91,7 @@ impl Session {
         )
     }
 
-    /// The same for the events that `pick` picks.
+    /// As [`set_filter`](Self::set_filter), for the events that `pick` selects.
     pub(crate) fn filter_events(
         &self,
         channel: ChannelId,
@@ -139,12 +139,12 @@ impl Session {
         })
     }
 
-    /// How many events have one.
+    /// Number of events that have a filter.
     pub(crate) fn filter_count(&self, channel: ChannelId) -> Result<usize> {
         self.look(channel, |channel| channel.filters.0.len())
     }
 
-    /// Takes all filters away. On failure nothing has changed.
+    /// Removes all filters. On failure nothing changes.
     pub(crate) fn clear_filters(&self, channel: ChannelId) -> Result {
         self.change(channel, |settings| {
             settings.filters = Filters::NONE;
@@ -152,7 +152,7 @@ impl Session {
         })
     }
 
-    /// Writes the filter of an event; `none`, as ftrace, if it has none.
+    /// Writes the filter of an event; `none` if it has none, as in ftrace.
     pub(crate) fn write_filter(&self, channel: ChannelId, event: &Event, out: &mut Text) -> Result {
         let filter = self.look(channel, |channel| channel.filters.get(event.id()).cloned())?;
         let expression = filter.as_ref().map_or("none", |filter| filter.expression());
@@ -160,7 +160,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes all filters, each behind its event.
+    /// Writes all filters, each after its event.
     pub(crate) fn write_filters(&self, channel: ChannelId, out: &mut Text) -> Result {
         let filters = self.look(channel, |channel| channel.filters.try_clone())??;
         for (event, filter) in &filters.0 {

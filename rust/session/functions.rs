@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Choosing the functions that a session traces.
+//! The selection of the functions that a session traces.
 
 use super::Session;
 use crate::input::caret::Caret;
@@ -14,7 +14,7 @@ use core::fmt::{Display, Write};
 use kernel::prelude::*;
 use kernel::str::CString;
 
-/// Which of the two sets.
+/// A choice of one of the two sets.
 #[derive(Clone, Copy)]
 pub(super) enum FunctionChoice {
     /// Only these functions.
@@ -40,8 +40,8 @@ impl FunctionChoice {
 }
 
 impl Session {
-    /// Puts functions into a set, or out, word by word, beginning with none if they `replace` what is
-    /// in it. In an active trace at once. On failure nothing has changed. May take seconds.
+    /// Adds functions to a set or removes them, word by word. With `replace`, the set is emptied first. An
+    /// active trace follows at once. On failure nothing changes. May take seconds.
     pub(super) fn choose_functions(
         &self,
         choice: FunctionChoice,
@@ -56,7 +56,7 @@ impl Session {
                 *set = FunctionSet::NONE;
             }
             for word in words.split_ascii_whitespace() {
-                // Each takes its time.
+                // Each word takes a while.
                 if signal::is_killed() {
                     return Err(EINTR);
                 }
@@ -88,12 +88,12 @@ impl Session {
         })
     }
 
-    /// How many functions are in a set.
+    /// Number of functions in a set.
     pub(super) fn function_count(&self, choice: FunctionChoice) -> usize {
         self.sources.functions.look(|known| choice.set(known).len())
     }
 
-    /// Writes the names of a set's functions, one a line.
+    /// Writes the names of a set's functions, one per line.
     pub(super) fn write_functions(&self, choice: FunctionChoice, out: &mut Text) -> Result {
         let set = self
             .sources
@@ -105,17 +105,17 @@ impl Session {
         Ok(())
     }
 
-    /// How many calls were missed in graphs, for so many of their task had not returned.
+    /// Number of calls that graphs missed, because too many earlier calls of their task had not returned.
     pub(crate) fn graph_missed(&self) -> u64 {
         self.sources.functions.missed()
     }
 }
 
-/// These functions. `ENOENT`: there are none. May sleep.
+/// Finds functions. `ENOENT`: there are none. May sleep.
 fn find(functions: FunctionNames<'_>) -> Result<FunctionSet> {
     let text = |text: &str| CString::try_from_fmt(fmt!("{text}"));
     FunctionSet::new(match functions {
-        // By their names the kernel finds them slowly: it has all of them call for a moment.
+        // By name the kernel finds them slowly: it patches all of them for a moment.
         FunctionNames::Named("*") => match names::all() {
             Err(ENOMEM) => return Err(ENOMEM),
             Ok(all) => all,
@@ -134,7 +134,7 @@ fn find(functions: FunctionNames<'_>) -> Result<FunctionSet> {
     })
 }
 
-/// Why there are none.
+/// Reason why no function was found.
 fn none(functions: FunctionNames<'_>) -> &'static str {
     match functions {
         FunctionNames::Named(_) => "no function that can be traced is called so",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Marks in the traces being recorded: the machine slept, or a clock was set.
+//! Marks in the active traces that the machine slept or a clock was set.
 
 use super::{Sessions, Worker};
 use crate::arch::word::SharedWord;
@@ -12,7 +12,7 @@ use kernel::sync::Arc;
 
 const NSEC_PER_SEC: u64 = 1_000_000_000;
 
-/// Leaps of the clocks that are not marked yet: their sums, in nanoseconds.
+/// Sums of the leaps of the clocks that are not marked yet, in nanoseconds.
 pub(crate) struct Leaps {
     slept: SharedWord,
     missed: SharedWord,
@@ -23,7 +23,7 @@ pub(crate) struct Leaps {
 }
 
 impl Leaps {
-    /// No leaps yet. `worker` is asked to [mark](Sessions::mark_leaps) them.
+    /// Without leaps. `worker` is queued to [mark](Sessions::mark_leaps) them.
     pub(crate) fn new(worker: &Arc<Worker>) -> Self {
         Self {
             slept: SharedWord::new(0),
@@ -52,7 +52,7 @@ fn add(word: &SharedWord, more: u64) {
     } {}
 }
 
-/// Sets the word to 0. Returns its value of before.
+/// Sets the word to 0. Returns the old value.
 fn take(word: &SharedWord) -> u64 {
     loop {
         let value = word.load();
@@ -63,7 +63,7 @@ fn take(word: &SharedWord) -> u64 {
 }
 
 impl Sessions {
-    /// Marks the leaps that are not marked yet, in every active session. May sleep.
+    /// Marks the leaps that are not marked yet in each active session. May sleep.
     pub(super) fn mark_leaps(&self) {
         let leaps = &self.shared.leaps;
         let (slept, missed) = (take(&leaps.slept), take(&leaps.missed));
@@ -84,7 +84,7 @@ impl Sessions {
         }
     }
 
-    /// Without memory it is not marked.
+    /// Records a mark. Without memory there is no mark.
     fn mark_leap(&self, what: &str, ns: u64) {
         let (seconds, rest) = (ns / NSEC_PER_SEC, ns % NSEC_PER_SEC);
         let Ok(text) = CString::try_from_fmt(fmt!("clock: {what} {seconds}.{rest:09} s")) else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The sessions that there are.
+//! All sessions.
 
 use super::{EventFiles, Follower, Leaps, Session, SessionsShared};
 use crate::abi::names::DEFAULT_SESSION;
@@ -11,11 +11,11 @@ use crate::sys::work::Work;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// Marks leaps of the clocks, and does what triggers ask for, of the sessions that are put there.
+/// Marks leaps of the clocks and executes requests of triggers, for the sessions that are stored in it.
 pub(crate) type Worker = Work<RcuArc<Sessions>>;
 
-/// Has done what triggers ask for, and what follows when modules come and go. Dropping it ends that, and waits
-/// for what is being done.
+/// Executes the requests of triggers, and the deferred work for modules. The drop ends that, and waits for
+/// running work.
 pub(crate) struct DeferredWork {
     _leaps: Pin<KBox<clock::ClockWatch<Arc<Leaps>>>>,
     worker: Arc<Worker>,
@@ -23,7 +23,7 @@ pub(crate) struct DeferredWork {
 }
 
 impl DeferredWork {
-    /// Begins, for these sessions. May sleep.
+    /// Starts the work for these sessions. May sleep.
     pub(crate) fn new(sessions: &Arc<Sessions>) -> Result<Self> {
         let shared = &sessions.shared;
         let leaps = clock::ClockWatch::new(shared.leaps.clone())?;
@@ -46,18 +46,18 @@ impl Drop for DeferredWork {
     }
 }
 
-/// All sessions. Dropping it stops those that nobody else holds.
+/// All sessions. The drop stops the sessions that have no other owner.
 #[pin_data]
 pub(crate) struct Sessions {
     pub(super) shared: Arc<SessionsShared>,
-    /// The one that is there from the beginning to the end.
+    /// The session that always exists.
     default: Arc<Session>,
     #[pin]
     others: Mutex<KVec<Arc<Session>>>,
 }
 
 impl Sessions {
-    /// With the default session.
+    /// Creates the default session.
     pub(crate) fn new(shared: SessionsShared) -> Result<Arc<Self>> {
         let shared = Arc::new(shared, GFP_KERNEL)?;
         let default = Session::new(DEFAULT_SESSION, shared.clone())?;
@@ -80,11 +80,12 @@ impl Sessions {
         })
     }
 
-    /// Marks leaps of the clocks, and does what triggers of any session ask for. May sleep.
+    /// Marks leaps of the clocks, and executes the requests of all sessions' triggers. May sleep.
     fn act(&self) {
         self.mark_leaps();
         self.default.act(self);
-        // From the last one, without the lock: those that go meanwhile change no place before them.
+        // From the last session to the first, without the lock: a session that is removed in between does not
+        // move those before it.
         let mut place = self.others.lock().len();
         while place > 0 {
             place -= 1;
@@ -95,7 +96,7 @@ impl Sessions {
         }
     }
 
-    /// The session called so.
+    /// The session with this name.
     pub(super) fn find(&self, name: &str) -> Option<Arc<Session>> {
         if name == DEFAULT_SESSION {
             return Some(self.default.clone());
@@ -110,7 +111,8 @@ impl Sessions {
         &self.default
     }
 
-    /// Makes a session. `EEXIST`: there is one called so; `EINVAL`: that is no name. May sleep.
+    /// Creates a session. Errors: `EEXIST` if the name is in use, `EINVAL` if it is not a valid name. May
+    /// sleep.
     pub(crate) fn create(&self, name: &str) -> Result<Arc<Session>> {
         if let Some(why) = crate::input::name::refusal(name) {
             return Err(self.default.refuse(fmt!("create_session: {why}")));
@@ -126,8 +128,8 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Stops a session and takes it out. `ENOENT`: there is none called so; `EBUSY`: it is the
-    /// default one. May sleep.
+    /// Stops a session, and removes it from the list. Errors: `ENOENT` if there is no session of this name,
+    /// `EBUSY` if it is the default one. May sleep.
     pub(crate) fn destroy(&self, name: &str) -> Result<Arc<Session>> {
         if name == DEFAULT_SESSION {
             self.default
@@ -147,12 +149,12 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Has the files of events that come made there; nowhere, from then on, if that is none.
+    /// Sets the creator of new events' files. With [`None`], no files are created from then on.
     pub(crate) fn set_files(&self, files: Option<Arc<dyn EventFiles>>) {
         self.shared.files.set(files);
     }
 
-    /// All but the default one.
+    /// All sessions except the default one.
     pub(super) fn others(&self) -> Result<KVec<Arc<Session>>> {
         let others = self.others.lock();
         let mut sessions = KVec::with_capacity(others.len(), GFP_KERNEL)?;
@@ -162,7 +164,7 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// An event was deleted. See [`Session::forget`]. May sleep.
+    /// Handles the deletion of an event. See [`Session::forget`]. May sleep.
     pub(super) fn forget(&self, event: &Event) {
         self.default.forget(event);
         for session in self.others.lock().iter() {
@@ -170,7 +172,7 @@ impl Sessions {
         }
     }
 
-    /// Events have come. See [`Session::events_came`]. May sleep.
+    /// Handles new events. See [`Session::events_came`]. May sleep.
     pub(crate) fn events_came(&self) {
         self.default.events_came();
         for session in self.others.lock().iter() {

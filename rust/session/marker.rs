@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Writing markers into the traces of sessions, and choosing the channel that has them.
+//! Markers in the traces of sessions, and the selection of the channel that gets them.
 
 use super::trace::{Recording, Trace};
 use super::{ChannelId, Session, Sessions};
@@ -9,8 +9,8 @@ use crate::probe::builtin::Builtin;
 use kernel::prelude::*;
 
 impl Sessions {
-    /// Records a text in every session that is active. `EBADF`: none is; `E2BIG`: it is too long;
-    /// `EINVAL`: it has a NUL. May sleep.
+    /// Records a text in each active session. Errors: `EBADF` if no session is active, `E2BIG` if the text is
+    /// too long, `EINVAL` if it contains a NUL. May sleep.
     pub(crate) fn mark(&self, text: &str) -> Result {
         let default = self.default();
         default.check_marker(text)?;
@@ -27,8 +27,8 @@ impl Sessions {
 }
 
 impl Session {
-    /// Records a text. `EBADF`: the session is not active, or has no channel for markers; `E2BIG`:
-    /// the text is too long; `EINVAL`: it has a NUL. May sleep.
+    /// Records a text. Errors: `EBADF` if the session is not active or has no channel for markers, `E2BIG` if
+    /// the text is too long, `EINVAL` if it contains a NUL. May sleep.
     pub(crate) fn mark(&self, text: &str) -> Result {
         self.check_marker(text)?;
         if !self.take_marker(text) {
@@ -48,7 +48,7 @@ impl Session {
         })
     }
 
-    /// Whether the session records it.
+    /// Records a text. Returns whether the session records markers.
     pub(super) fn take_marker(&self, text: &str) -> bool {
         let Some((trace, recording)) = self.active() else {
             return false;
@@ -57,9 +57,9 @@ impl Session {
         recording.mark(text.as_bytes())
     }
 
-    /// Has a built-in event recorded from now on, if the trace has a channel for it. May sleep.
+    /// Records a built-in event from now on, if the trace has a channel for it. May sleep.
     pub(super) fn begin_builtin(&self, builtin: Builtin, trace: &Trace, recording: &Recording) {
-        // Described before it is recorded.
+        // The event is described before it is recorded.
         if !recording.records(builtin)
             && trace.describe_builtin(builtin)
             && trace.save_metadata().is_ok()
@@ -69,7 +69,7 @@ impl Session {
         }
     }
 
-    /// The channel that markers are recorded in, if they are.
+    /// The channel that gets markers, if there is one.
     pub(crate) fn marker_channel(&self) -> Option<ChannelId> {
         self.state.lock().settings.marker_channel
     }

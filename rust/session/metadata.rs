@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The text that makes a trace readable: [`crate::abi::tsdl`] filled in.
+//! The metadata of a trace: [`crate::abi::tsdl`] with the trace's values.
 
 use super::Session;
 use crate::abi::header::Layout;
@@ -18,8 +18,7 @@ use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
 
-/// Everything but the events, for a trace that begins now, with streams of these headers and
-/// contexts.
+/// Everything except the events, for a trace that begins now, whose streams have these headers and contexts.
 pub(super) fn preamble(
     session: &Session,
     id: &Uuid,

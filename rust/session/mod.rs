@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session: which events are recorded, into what channels, and whether they are now.
+//! A session: the events to record, the channels that get them, and whether it records now.
 //!
 //! ```text
 //!   created --start--> active --stop--> stopped --start--> active ...
 //! ```
 //!
-//! From a start to its stop is one *trace*, with an identity and buffers of its own. The last
-//! trace's packets stay readable until readers have seen their end, somebody frees them, or the
-//! next start.
+//! A *trace* lasts from a start to the next stop. It has an identity and buffers of its own. The last trace's
+//! packets stay readable until readers have seen their end, a user frees them, or the next start.
 //!
-//! Sessions know nothing of each other: each attaches probes of its own to the kernel's
-//! tracepoints.
+//! Sessions are independent: each attaches its own probes to the kernel's tracepoints.
 //!
-//! Two locks. `control` is held by who changes the session, from the first look to the end: a
-//! start and a stop attach and detach probes under it, which takes long. `state` is held for
-//! moments: to look, and to put a finished change in place. So nobody who only looks waits for
-//! a start or a stop. `control` is taken before `state`.
+//! There are two locks; `control` is taken before `state`:
+//! - `control` is held during a change of the session, from the first check to the end. A start and a stop
+//!   attach and detach probes under it, which takes long.
+//! - `state` is held for moments: to read it, and to store a finished change.
+//!
+//! So code that only reads never waits for a start or a stop.
 
 mod addresses;
 mod choice;
@@ -88,37 +88,37 @@ use trace::Recording;
 pub(crate) use trace::{Trace, TraceChannel};
 use triggers::Triggers;
 
-/// What all sessions share.
+/// Objects that all sessions share.
 pub(crate) struct SessionsShared {
-    /// The events that there are.
+    /// All events.
     pub(crate) registry: Arc<Registry>,
-    /// Those that come and go with modules.
+    /// Events of modules.
     pub(crate) awaited: Arc<AllAwaited>,
-    /// Tells channels of CPUs that come and go.
+    /// Notifies channels of CPU hotplug.
     pub(crate) hotplug: Arc<Hotplug<Channel>>,
-    /// The same for counters and samplers.
+    /// Notifies counters and samplers of CPU hotplug.
     pub(crate) perf_hotplug: Arc<Hotplug<Arrivals>>,
-    /// The same for timers that are measured.
+    /// Notifies timers whose latency is measured of CPU hotplug.
     pub(crate) timer_hotplug: Arc<Hotplug<Timers>>,
-    /// What a new channel has, and a reset goes back to.
+    /// Settings of a new channel, and after a reset.
     pub(crate) defaults: Config,
-    /// The clock's identity in a trace.
+    /// Identity of the clock in a trace.
     pub(crate) boot_id: [u8; 36],
-    /// Does what triggers ask for.
+    /// Executes the requests of triggers.
     pub(crate) worker: Arc<Worker>,
-    /// Leaps of the clocks, to be marked.
+    /// Leaps of the clocks that are not marked yet.
     pub(crate) leaps: Arc<Leaps>,
-    /// Does what follows when modules come and go.
+    /// Executes the deferred work for modules.
     pub(crate) follower: Arc<Follower>,
-    /// Where the files of events are that come.
+    /// Creates and removes the files of events.
     pub(crate) files: Arc<FilesPlace>,
-    /// The buffers, for who reads a dump.
+    /// The buffers, for programs that read a dump.
     pub(crate) listing: Arc<Listing>,
-    /// Reserved memory that was asked for.
+    /// Reserved memory that sessions use.
     pub(crate) regions: Arc<Regions>,
 }
 
-/// A session. Everything here may sleep.
+/// A session. All functions may sleep.
 #[pin_data]
 pub(crate) struct Session {
     name: CString,
@@ -127,17 +127,17 @@ pub(crate) struct Session {
     control: Mutex<()>,
     #[pin]
     state: Mutex<State>,
-    /// Whose events are recorded.
+    /// The tasks whose events are recorded.
     tasks: Arc<Tasks>,
-    /// What has these follow forks.
+    /// Updates these tasks at forks and exits.
     #[pin]
     following: Mutex<Option<Following>>,
     sources: SessionSources,
     /// Changes of the metadata.
     metadata_changes: TextChanges,
-    /// Stops the recording where `control` cannot be taken.
+    /// Stops the recording in contexts that cannot take `control`.
     stopper: Arc<Stopper>,
-    /// What records markers and the like.
+    /// Records markers and other built-in events.
     builtins: Arc<BuiltinProbes>,
     #[pin]
     trigger_probes: Mutex<AttachedProbes>,
@@ -149,13 +149,13 @@ struct State {
     settings: Settings,
     phase: Phase,
     triggers: Arc<Triggers>,
-    /// Why the last refused write was refused.
+    /// Reason why the last refused write was refused.
     error: Option<CString>,
 }
 
-/// Where a session is in its life.
+/// State of a session's life.
 enum Phase {
-    /// Not started yet.
+    /// The session was not started yet.
     Created,
     /// A trace is being recorded.
     Active {
@@ -164,12 +164,12 @@ enum Phase {
     },
     /// The last trace is over.
     Stopped { trace: Arc<Trace> },
-    /// The last trace is over, and there will be no other.
+    /// The last trace is over, and no other will follow.
     Destroyed { trace: Option<Arc<Trace>> },
 }
 
 impl Session {
-    /// Makes a session with one channel and nothing enabled.
+    /// Creates a session with one channel and no enabled event.
     fn new(name: &str, shared: Arc<SessionsShared>) -> Result<Arc<Self>> {
         let name = CString::try_from_fmt(fmt!("{name}"))?;
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
@@ -203,7 +203,7 @@ impl Session {
         )
     }
 
-    /// Its name.
+    /// The session's name.
     pub(crate) fn name(&self) -> &str {
         self.name.to_str().unwrap_or("")
     }
@@ -218,18 +218,18 @@ impl Session {
         matches!(self.state.lock().phase, Phase::Active { .. })
     }
 
-    /// Begins a trace; nothing to do if the session is active. If no event is enabled, enables
-    /// the default ones first, in the first channel.
+    /// Starts a trace. Does nothing if the session is active. If no event is enabled, first enables the default
+    /// ones in the first channel.
     ///
-    /// On failure nothing has changed, but that the last trace's packets may be gone (`ENOMEM`, or where
-    /// they are in reserved memory).
-    /// `ENOSPC`: the processor has no counter left for samples.
-    /// `EAGAIN`: too many probes of last traces are still in use.
-    /// `ENOENT`: the session was destroyed.
+    /// On failure nothing changes, except that the last trace's packets may be gone (`ENOMEM`, or if they are
+    /// in reserved memory). Errors:
+    /// - `ENOSPC`: the processor has no counter left for samples.
+    /// - `EAGAIN`: too many probes of earlier traces are still in use.
+    /// - `ENOENT`: the session was destroyed.
     pub(crate) fn start(&self) -> Result {
         self.shared.look_for_perf_events()?;
         let _control = self.control.lock();
-        // It is not active, though nobody came to say so yet.
+        // A trigger may have stopped the recording, and the session's part of that is not done yet.
         self.finish_stopped();
         let (mut settings, last) = {
             let state = self.state.lock();
@@ -251,7 +251,7 @@ impl Session {
             last.leave_regions(&settings)?;
         }
         let started = match (trace::start(self, &settings), last) {
-            // The last trace's buffers may be what the new one's need.
+            // The new trace may need the memory of the last trace's buffers.
             (Err(ENOMEM), Some(last)) => {
                 last.free()?;
                 trace::start(self, &settings)
@@ -278,23 +278,23 @@ impl Session {
         let last = core::mem::replace(&mut state.phase, Phase::Active { trace, recording });
         drop(state);
         self.metadata_changes.announce();
-        // Its buffers take a while.
+        // Dropping its buffers takes a while, so it is done without the lock.
         drop(last);
         Ok(())
     }
 
-    /// Ends the trace: no record is taken, all that were are in packets, and readers see the
-    /// end. Nothing to do if the session is not active.
+    /// Ends the trace: no record is accepted any more, all records are in packets, and readers see the end.
+    /// Does nothing if the session is not active.
     pub(crate) fn stop(&self) {
         let _control = self.control.lock();
         self.stop_recording();
     }
 
-    /// As [`stop`](Self::stop), and there will be no other start. Who has a stream open reads on.
+    /// As [`stop`](Self::stop), without a later start. A reader with an open stream can read on.
     fn destroy(&self) {
         let _control = self.control.lock();
         self.stop_recording();
-        // Without memory they go with the session.
+        // Without memory the triggers end together with the session.
         let _ = self.clear_triggers();
         let mut state = self.state.lock();
         let trace = state.phase.trace().cloned();
@@ -305,7 +305,7 @@ impl Session {
         self.trigger_changes.announce();
     }
 
-    /// `control` is held.
+    /// Stops the recording, if there is one. `control` must be held.
     fn stop_recording(&self) {
         if let Some((trace, recording)) = self.active() {
             recording.stop();
@@ -313,7 +313,7 @@ impl Session {
         }
     }
 
-    /// The trace that is being recorded. It goes on as long as `control` is held.
+    /// The trace that is being recorded. It stays active while `control` is held.
     fn active(&self) -> Option<(Arc<Trace>, Arc<Recording>)> {
         match &self.state.lock().phase {
             Phase::Active { trace, recording } => Some((trace.clone(), recording.clone())),
@@ -321,7 +321,7 @@ impl Session {
         }
     }
 
-    /// Frees the buffers of the last trace, and what nobody has read of it. `EBUSY` while active.
+    /// Frees the buffers of the last trace, even if they were not read. `EBUSY` while active.
     pub(crate) fn free_buffers(&self) -> Result {
         let _control = self.control.lock();
         let last = {
@@ -332,8 +332,8 @@ impl Session {
         last.map_or(Ok(()), |trace| trace.free())
     }
 
-    /// Adds a channel, with the default settings and no event, if `publish` succeeds for it.
-    /// `EBUSY` while active; `EEXIST`; `EINVAL`: the name is none; `ENOSPC`: there are too many.
+    /// Adds a channel with the default settings and no event, if `publish` succeeds for it. Errors: `EBUSY`
+    /// while active, `EEXIST`, `EINVAL` if the name is invalid, `ENOSPC` if there are too many channels.
     pub(crate) fn add_channel(
         &self,
         name: &str,
@@ -370,7 +370,7 @@ impl Session {
         self.look(channel, |channel| channel.name.clone())
     }
 
-    /// A channel's settings for the next trace, or of the active one.
+    /// Settings of a channel, for the active trace or the next one.
     pub(crate) fn config(&self, channel: ChannelId) -> Result<Config> {
         self.look(channel, |channel| channel.config)
     }
@@ -379,7 +379,7 @@ impl Session {
         Ok(at(self.state.lock().settings.channel(channel)?))
     }
 
-    /// The clock of the next trace, or of the active one.
+    /// The clock of the active trace or the next one.
     pub(crate) fn clock(&self) -> ClockKind {
         self.state.lock().settings.clock
     }
@@ -398,7 +398,7 @@ impl Session {
         Ok(())
     }
 
-    /// How often what is sampled is.
+    /// Sampling frequency.
     pub(crate) fn sample_frequency(&self) -> Frequency {
         self.state.lock().settings.sample_frequency
     }
@@ -413,7 +413,7 @@ impl Session {
         &self.metadata_changes
     }
 
-    /// Writes why the last refused write was refused.
+    /// Writes the reason why the last refused write was refused.
     pub(crate) fn write_error(&self, out: &mut Text) -> core::fmt::Result {
         match &self.state.lock().error {
             Some(error) => writeln!(out, "{}", error.to_str().unwrap_or("?")),
@@ -421,7 +421,7 @@ impl Session {
         }
     }
 
-    /// Notes that what was written to a file was refused, and returns the error for it.
+    /// Notes why a write to a file was refused, and returns the error for it.
     pub(crate) fn refuse(&self, why: core::fmt::Arguments<'_>) -> Error {
         self.state.lock().refuse(why)
     }
@@ -450,7 +450,7 @@ impl State {
     }
 
     fn refuse(&mut self, why: core::fmt::Arguments<'_>) -> Error {
-        // Without memory for the text the errno must do.
+        // Without memory for the text, only the error number remains.
         self.error = CString::try_from_fmt(why).ok();
         EINVAL
     }

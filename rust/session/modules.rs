@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What follows when modules with tracepoints come and go.
+//! Deferred work for modules that define tracepoints.
 //!
-//! Who is attached to a tracepoint is called from when its module comes to when it goes, without anything being done
-//! here. The rest takes locks that must not be taken where the kernel tells of modules; so it is done in a
-//! thread: events have files while they are there; and who had chosen one when perf would have handed it over, and
-//! records, records it by its probe.
+//! Probes start and stop firing together with the module; nothing here is needed for that. Two things remain,
+//! and both take locks that the kernel's module notifier must not take, so a kernel thread does them:
+//! - create or remove the files of the module's events;
+//! - move sessions that record such an event through perf to its own probe.
 //!
-//! Locks, from the outside: `tracepoint_module_list_mutex` > what is waited for here, a second at most. In the
-//! thread: that of the files' place, and in it those of files and the registry; then `control` of one session after
-//! the other. Nobody waits for the kernel's lock with one of these held but for `event_mutex` in between, which
-//! is what the second is for.
+//! Lock order, outermost first:
+//! - notifier: `tracepoint_module_list_mutex`, then wait for the thread, at most one second;
+//! - thread: [`FilesPlace`], then files and registry; these released, `control`, one session at a time.
+//!
+//! With these locks held, the thread may block on `event_mutex`, whose holder may be waiting for the notifier.
+//! The one-second limit breaks this cycle.
 
 use super::{EventFiles, Sessions, SessionsShared};
 use crate::arch::word::SharedWord;
@@ -22,32 +24,32 @@ use crate::sys::work::{Ask, Work};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// So many milliseconds a module's coming or going waits for what follows.
+/// Time in milliseconds that the notifier waits for the thread.
 const PATIENCE: u32 = 1000;
 
-/// Does what follows.
+/// Executes the deferred work.
 pub(crate) struct Follower {
     work: Arc<Work<Runs>>,
     runs: Runs,
 }
 
-/// What is done, for whom.
+/// The work, for some sessions.
 #[derive(Clone)]
 struct Runs(Arc<State>);
 
 #[pin_data]
 struct State {
     sessions: RcuArc<Sessions>,
-    /// How often it was asked for.
+    /// Number of requests.
     asked: SharedWord,
-    /// What this was when the last run that has ended began.
+    /// Value of `asked` when the last finished run began.
     done: SharedWord,
     #[pin]
     waiters: WaitQueue,
 }
 
 impl Follower {
-    /// For no sessions yet. May sleep.
+    /// Without sessions. May sleep.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let state = pin_init!(State {
             sessions: RcuArc::new(),
@@ -60,7 +62,7 @@ impl Follower {
         Ok(Arc::new(Self { work, runs }, GFP_KERNEL)?)
     }
 
-    /// For these sessions from now on; for none: when this returns, nothing is being done. May sleep.
+    /// Works for these sessions from now on. With [`None`], no work runs when this returns. May sleep.
     pub(super) fn serve(&self, sessions: Option<Arc<Sessions>>) {
         let ends = sessions.is_none();
         self.runs.0.sessions.replace(sessions);
@@ -103,7 +105,7 @@ impl FollowModules for Follower {
 }
 
 impl Sessions {
-    /// Takes probes for tracepoints of modules. Returns how many there are. May sleep.
+    /// Adds the probes of a module for tracepoints of modules. Returns their number. May sleep.
     pub(crate) fn add_probes(
         &self,
         owner: ForeignModule,
@@ -113,7 +115,7 @@ impl Sessions {
         self.shared.awaited.add(owner, probes, follower)
     }
 
-    /// Gives a module's back; none of their events is recorded. May sleep.
+    /// Removes the probes of a module, none of whose events is recorded. May sleep.
     pub(crate) fn remove_probes(&self, owner: ForeignModule) {
         self.shared.awaited.remove(owner, |event| {
             let files = self.shared.files.lock();
@@ -121,7 +123,7 @@ impl Sessions {
         });
     }
 
-    /// Modules have come or gone.
+    /// Handles the loading and unloading of modules.
     fn follow_modules(&self) {
         let files = self.shared.files.lock();
         if let Some(files) = files.as_deref() {
@@ -135,10 +137,10 @@ impl Sessions {
 }
 
 impl SessionsShared {
-    /// Makes the files of events that have come, and removes those of events that went.
+    /// Creates the files of new events, and removes those of events that are gone.
     fn show(&self, files: &dyn EventFiles) {
         while let Some((event, change)) = self.awaited.next_change() {
-            // Also those of one that it has taken the place of.
+            // The new event may replace one that has files.
             files.remove(&event);
             if change == Change::Came && files.add(&event).is_err() {
                 let (subsystem, name) = (event.subsystem(), event.name());

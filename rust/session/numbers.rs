@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The numbers that events have in a stream of a trace.
+//! Numbers of events in a stream of a trace.
 //!
-//! A trace numbers the events of each channel itself, from 0, as they are enabled: so most get by
-//! with the compact header, which has room for 31. The trace's format calls the number the
-//! event's id; the metadata tells which event it is.
+//! A trace numbers the events of each channel itself, from 0, in the order in which they are enabled. So most
+//! channels can use the compact header, which has room for 31 events. The trace's format calls the number the
+//! event's id. The metadata says which event it is.
 
 use super::Selection;
 use crate::abi::header::{Layout, COMPACT_ESCAPE, STACK_ID};
@@ -13,24 +13,23 @@ use crate::event::Event;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// The events that were enabled in a channel of a trace at some time, each with its number.
+/// The events that were ever enabled in a channel of a trace, each with its number.
 pub(super) struct EventNumbers {
-    /// By number. They stay when their module goes: there may be records of them.
+    /// By number. An event stays after its module is unloaded: there may be records of it.
     events: KVVec<Arc<Event>>,
-    /// Which these are.
+    /// The set of these events.
     known: Selection,
 }
 
 impl EventNumbers {
-    /// None yet.
+    /// An empty list.
     pub(super) const NONE: Self = Self {
         events: KVVec::new(),
         known: Selection::NONE,
     };
 
-    /// With numbers also for those in `selection` that have none yet, be they there or awaited. [`None`]: all have
-    /// one.
-    /// `ENOSPC`: there are not so many numbers.
+    /// A copy in which each event in `selection` has a number, whether the event is present or not. [`None`]:
+    /// all of them have one already. `ENOSPC`: there are not enough numbers.
     pub(super) fn with(&self, events: &Events, selection: &Selection) -> Result<Option<Self>> {
         let is_new = |event: &&Arc<Event>| selection.has(event) && !self.known.has(event);
         let mut new = events.known().filter(is_new).peekable();
@@ -51,17 +50,17 @@ impl EventNumbers {
         Ok(Some(numbers))
     }
 
-    /// The event that has this number.
+    /// The event with this number.
     pub(super) fn event(&self, number: u32) -> Option<&Event> {
         self.events.get(number as usize).map(|event| &**event)
     }
 
-    /// The events, each with its number, ascending.
+    /// The events with their numbers, in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<Event>, u32)> {
         self.events.iter().zip(0..)
     }
 
-    /// The header in which all of them fit.
+    /// The header that has room for all numbers.
     pub(super) fn layout(&self) -> Layout {
         if self.events.len() <= COMPACT_ESCAPE as usize {
             Layout::Compact

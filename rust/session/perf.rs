@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events that perf hands over: they are known from when somebody asks for one by its name.
+//! Events that are recorded through perf. An event becomes known when a user requests it by its name.
 
 use super::{EventFiles, Session, SessionsShared};
 use crate::event::Event;
@@ -12,12 +12,12 @@ use kernel::prelude::*;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// Why an event is refused to who may not see what perf records.
+/// Reason why an event of perf is refused to a user who may not see it.
 pub(super) const NOT_PERMITTED: &str = "to have events from perf takes CAP_PERFMON";
 
-/// Where the files of events are that come. Who makes events of perf's known, or forgets them, holds the
-/// lock, so that nobody else does the same to the same event. Files of events must not want it: they are
-/// waited for with it.
+/// The creator of events' files. Code that adds or removes an event of perf holds the lock, so that no other
+/// code does the same for the same event. The functions of events' files must not take this lock: its holder
+/// waits for them.
 #[pin_data]
 pub(crate) struct FilesPlace {
     #[pin]
@@ -25,7 +25,7 @@ pub(crate) struct FilesPlace {
 }
 
 impl FilesPlace {
-    /// Nowhere.
+    /// Without a creator.
     pub(crate) fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
@@ -35,12 +35,12 @@ impl FilesPlace {
         )
     }
 
-    /// Where they are, if they are somewhere, as long as the lock is held.
+    /// Takes the lock. Returns the creator, if there is one.
     pub(super) fn lock(&self) -> Guard<'_, Option<Arc<dyn EventFiles>>, MutexBackend> {
         self.files.lock()
     }
 
-    /// There, from now on. Events that are known already have theirs.
+    /// Sets the creator. The events that are known already have files.
     pub(crate) fn set(&self, files: Option<Arc<dyn EventFiles>>) {
         let before = core::mem::replace(&mut *self.files.lock(), files);
         drop(before);
@@ -48,9 +48,9 @@ impl FilesPlace {
 }
 
 impl Session {
-    /// Makes known what `pattern` names: of modules that are not loaded all that it picks, if it names the
-    /// subsystem; else that of which it is the whole name, if that is not known and ftrace has it. `EPERM`: that
-    /// takes `CAP_PERFMON`. May sleep.
+    /// Makes events known that `pattern` names. For modules that are not loaded: all matching events, if the
+    /// pattern names the subsystem. Otherwise the event whose full name it is, if ftrace has it. `EPERM`: this
+    /// requires `CAP_PERFMON`. May sleep.
     pub(super) fn ask_for(&self, file: &str, pattern: &Pattern<'_>) -> Result {
         if pattern.enables && pattern.names_subsystem() {
             let picks = |(subsystem, name): FullName<'_>| pattern.matches(subsystem, name);
@@ -69,11 +69,12 @@ impl Session {
             if event.source().is_there()? {
                 return Ok(());
             }
-            // Another one may be called so now.
+            // Another event may have the same name now.
             let files = self.shared.files.lock();
             self.shared.withdraw(event, files.as_deref());
         }
-        // Where it is not there it will be; one that comes just now perf may have, and its probe not yet.
+        // The event may appear later. While its module is being loaded, perf may have it before the module's
+        // probe is known.
         if self.shared.awaited.is_own((subsystem, name))? {
             return Ok(());
         }
@@ -94,8 +95,8 @@ impl Session {
 }
 
 impl Session {
-    /// Whether the current task may not choose the event, and says so. It is asked when a choice or a trigger is
-    /// written: who starts the session may be a trigger's thread, which may do anything.
+    /// Whether the current task may not select the event; if so, notes the reason. The check is made when a
+    /// selection or a trigger is written: the start may run in a trigger's thread, which may do anything.
     pub(super) fn withholds(&self, event: &Event) -> bool {
         let withholds = event.source().is_privileged() && !privilege::may_probe();
         if withholds {
@@ -109,20 +110,20 @@ impl SessionsShared {
     fn add_perf(&self, perf: Arc<Perf>) -> Result {
         let files = self.files.lock();
         match self.registry.add(perf) {
-            // Somebody else was faster.
+            // Another task has added the event first.
             Err(EEXIST) => Ok(()),
             Ok(event) => self.add_files(&event, files.as_deref()),
             Err(error) => Err(error),
         }
     }
 
-    /// Without `files` the event gets its own when all events do.
+    /// Creates an event's files. Without `files`, they are created when all events get theirs.
     fn add_files(&self, event: &Arc<Event>, files: Option<&dyn EventFiles>) -> Result {
         let added = files.map_or(Ok(()), |files| files.add(event));
         added.inspect_err(|_| self.registry.withdraw(event))
     }
 
-    /// An event goes, and its files.
+    /// Removes an event and its files.
     pub(super) fn withdraw(&self, event: &Event, files: Option<&dyn EventFiles>) {
         if let Some(files) = files {
             files.remove(event);
@@ -130,7 +131,7 @@ impl SessionsShared {
         self.registry.withdraw(event);
     }
 
-    /// Events that are gone are known no more, and those that are back again are. May sleep.
+    /// Removes events that are gone, and adds those that are back. May sleep.
     pub(super) fn look_for_perf_events(&self) -> Result {
         let files = self.files.lock();
         let files = files.as_deref();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The probes of a trace: attaching and detaching them as events are enabled.
+//! Probes of a trace: attached and detached when events are enabled and disabled.
 //!
-//! An event keeps its probe until it is disabled. A change of a filter, or of whose events are recorded,
-//! changes what the probe looks at.
+//! An event keeps its probe until it is disabled. A change of a filter or of the tasks changes the bits that
+//! say what the probe looks at.
 
 use super::settings::ChannelSettings;
 use super::{EventNumbers, Selection};
@@ -45,8 +45,8 @@ impl RecordedChannel {
 }
 
 impl Probes {
-    /// None yet; what they will record for a session that has these of its own, of `tasks` alone, and sampled
-    /// so often, goes to `channels`.
+    /// Makes a session's list without probes. Later probes record into `channels`, for a session with these
+    /// `sources`, only events of `tasks`, with this sampling frequency.
     pub(super) fn new<'a>(
         tasks: &Arc<Tasks>,
         sources: &SessionSources,
@@ -70,8 +70,8 @@ impl Probes {
         })
     }
 
-    /// Has the channel at `index` record exactly what `settings` choose; all its events have
-    /// `numbers`. On failure it records what it did before. May sleep.
+    /// Makes the channel at `index` record exactly the selection in `settings`. All its events must have
+    /// `numbers`. On failure the channel records the same events as before. May sleep.
     pub(super) fn select(
         &mut self,
         index: usize,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reserved memory: choosing it for a channel's buffers, and what an earlier boot left there.
+//! Reserved memory: its selection for a channel's buffers, and traces of earlier boots in it.
 
 use super::{ChannelId, Session};
 use crate::channel::region::{Region, RegionRefusal};
@@ -8,7 +8,7 @@ use crate::sys::errno::enodata;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// The reserved memory that was asked for, by name.
+/// The reserved memory that sessions use, by name.
 #[pin_data]
 pub(crate) struct Regions {
     #[pin]
@@ -16,7 +16,7 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// None was.
+    /// An empty list.
     pub(crate) fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
@@ -39,7 +39,7 @@ impl Regions {
 }
 
 impl Session {
-    /// The reserved memory that a channel's buffers are in, if they are.
+    /// The reserved memory for a channel's buffers, if there is any.
     pub(crate) fn region(&self, channel: ChannelId) -> Result<Option<Arc<Region>>> {
         self.look(channel, |channel| channel.region.clone())
     }
@@ -64,8 +64,7 @@ impl Session {
         Ok(())
     }
 
-    /// The reserved memory of a channel, if it has a trace of an earlier boot. `ENODATA`: there is none.
-    /// May sleep.
+    /// The reserved memory of a channel, if it has a trace of an earlier boot; otherwise `ENODATA`. May sleep.
     pub(crate) fn earlier_region(&self, channel: ChannelId) -> Result<Arc<Region>> {
         let region = self.region(channel)?.ok_or_else(enodata)?;
         match region.has_earlier() {
@@ -75,13 +74,13 @@ impl Session {
         }
     }
 
-    /// Forgets what an earlier boot left in the reserved memory of a channel. `ENODATA`: nothing. May
+    /// Clears the trace of an earlier boot in the reserved memory of a channel. `ENODATA`: there is none. May
     /// sleep.
     pub(crate) fn free_earlier(&self, channel: ChannelId) -> Result {
         self.earlier_region(channel)?.clear()
     }
 
-    /// Says why a region cannot be recorded in.
+    /// Notes the reason why a region cannot be used for a trace.
     pub(super) fn refuse_region(&self, region: &Region, refusal: RegionRefusal) -> Error {
         let name = region.name();
         match refusal {
@@ -107,7 +106,7 @@ impl Session {
         }
     }
 
-    /// Says why an event cannot be described any more.
+    /// Notes the reason why an event cannot be described any more.
     pub(super) fn refuse_metadata(&self, error: Error) -> Error {
         if error == ENOSPC {
             self.refuse(fmt!(

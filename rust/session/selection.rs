@@ -8,36 +8,36 @@ use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A set of events, by id; the ids stay in use. In ascending order.
+/// A set of events, by id, in ascending order. Their ids stay in use.
 pub(crate) struct Selection(KVVec<Arc<Id>>);
 
 impl Selection {
     /// No event.
     pub(super) const NONE: Self = Self(KVVec::new());
 
-    /// The same.
+    /// A copy.
     pub(super) fn try_clone(&self) -> Result<Self> {
         let mut ids = KVVec::new();
         ids.extend_from_slice(&self.0, GFP_KERNEL)?;
         Ok(Self(ids))
     }
 
-    /// Whether `event` is in it.
+    /// Whether the set has `event`.
     pub(crate) fn has(&self, event: &Event) -> bool {
         self.has_id(event.id())
     }
 
-    /// Whether the event with this id is in it.
+    /// Whether the set has the event with this id.
     pub(super) fn has_id(&self, id: u32) -> bool {
         self.position(id).is_ok()
     }
 
-    /// Where an id is, or would be.
+    /// Index of an id, or the index where it would be inserted.
     fn position(&self, id: u32) -> Result<usize, usize> {
         self.0.binary_search_by_key(&id, |id| id.number())
     }
 
-    /// Puts `event` in or out.
+    /// Adds or removes `event`.
     pub(super) fn set(&mut self, event: &Event, member: bool) -> Result {
         match (self.position(event.id()), member) {
             (Err(at), true) => {
@@ -53,17 +53,17 @@ impl Selection {
         Ok(())
     }
 
-    /// Puts all out that are not in `other`.
+    /// Removes all events that are not in `other`.
     pub(super) fn keep(&mut self, other: &Self) {
         self.0.retain(|id| other.has_id(id.number()));
     }
 
-    /// How many events are in it.
+    /// Number of events in the set.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no event is in it.
+    /// Whether the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -76,7 +76,7 @@ impl PartialEq for Selection {
     }
 }
 
-/// Whether none, some or all of some events are enabled: what `enable` files show.
+/// Whether none, some or all of some events are enabled, as `enable` files show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Enabled {
     /// `0`
@@ -88,7 +88,7 @@ pub(crate) enum Enabled {
 }
 
 impl Enabled {
-    /// Writes it as a line.
+    /// Writes the value as a line.
     pub(crate) fn write(self, out: &mut Text) -> core::fmt::Result {
         out.write_str(match self {
             Self::None => "0\n",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a session records, and how: what its next trace goes by.
+//! Settings of a session, for its next trace.
 
 use super::{Filters, Selection};
 use crate::channel::clock::ClockKind;
@@ -18,31 +18,31 @@ use kernel::sync::Arc;
 pub(super) struct Settings {
     /// The clock of all its channels.
     pub(super) clock: ClockKind,
-    /// The channel that markers are recorded in, if they are.
+    /// The channel that gets markers, if there is one.
     pub(super) marker_channel: Option<ChannelId>,
-    /// How often what is sampled is.
+    /// Sampling frequency.
     pub(super) sample_frequency: Frequency,
-    /// By [`ChannelId`]; there is one at least.
+    /// By [`ChannelId`]. There is at least one channel.
     channels: KVec<ChannelSettings>,
 }
 
-/// A channel of a session, which stays the same from trace to trace: its place among them.
+/// A channel of a session, by its index. The channel stays the same from trace to trace.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChannelId(u32);
 
 impl ChannelId {
-    /// The one that each session has.
+    /// The channel that each session has.
     pub(crate) const FIRST: Self = Self(0);
 
-    /// The most channels of a session.
+    /// Maximum number of channels of a session.
     const MAX: usize = 64;
 
-    /// Those of a session that has this many.
+    /// The channels of a session that has `count` channels.
     pub(super) fn first(count: usize) -> impl Iterator<Item = Self> {
         (0..count as u32).map(Self)
     }
 
-    /// Its stream class in the trace.
+    /// The channel's stream class in the trace.
     pub(super) fn stream_id(self) -> u32 {
         self.0
     }
@@ -52,26 +52,26 @@ impl ChannelId {
     }
 }
 
-/// What a channel records, and how.
+/// Settings of a channel.
 pub(super) struct ChannelSettings {
-    /// Its name.
+    /// The channel's name.
     pub(super) name: Arc<CString>,
     /// Sizes, mode and periods.
     pub(super) config: Config,
     /// The CPUs that are recorded.
     pub(super) cpus: Arc<CpuSet>,
-    /// Where its buffers are; [`None`]: in memory that is allocated.
+    /// Reserved memory for its buffers; [`None`]: allocated memory.
     pub(super) region: Option<Arc<Region>>,
     /// The events that are enabled.
     pub(super) selection: Selection,
-    /// Which of their records are wanted.
+    /// Filters of the enabled events.
     pub(super) filters: Filters,
-    /// What is recorded beside each event.
+    /// The contexts that are recorded with each event.
     pub(super) contexts: Arc<ContextSet>,
 }
 
 impl Settings {
-    /// One channel with `config`, no event, the best clock.
+    /// Settings of one channel with `config`, no event, and the best clock.
     pub(super) fn new(config: Config, first: &str) -> Result<Self> {
         let mut settings = Self {
             clock: ClockKind::best(),
@@ -83,7 +83,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The same.
+    /// A copy.
     pub(super) fn try_clone(&self) -> Result<Self> {
         let mut channels = KVec::with_capacity(self.channels.len(), GFP_KERNEL)?;
         for channel in &self.channels {
@@ -97,8 +97,8 @@ impl Settings {
         })
     }
 
-    /// Adds a channel with no event enabled. `EEXIST`: there is one called so; `ENOSPC`: there are
-    /// too many.
+    /// Adds a channel without enabled events. Errors: `EEXIST` if the name is in use, `ENOSPC` if there are too
+    /// many channels.
     pub(super) fn add(&mut self, name: &str, config: Config) -> Result<ChannelId> {
         if self.channel_called(name).is_some() {
             return Err(EEXIST);
@@ -122,7 +122,7 @@ impl Settings {
         Ok(id)
     }
 
-    /// Takes the last one back.
+    /// Removes the last channel.
     pub(super) fn remove_last(&mut self) {
         let _ = self.channels.pop();
     }
@@ -132,12 +132,12 @@ impl Settings {
         (0..).map(ChannelId).zip(&self.channels)
     }
 
-    /// The channels, to change them.
+    /// The channels, for changes.
     pub(super) fn channels_mut(&mut self) -> impl Iterator<Item = &mut ChannelSettings> {
         self.channels.iter_mut()
     }
 
-    /// The channel of this name.
+    /// The channel with this name.
     pub(super) fn channel_called(&self, name: &str) -> Option<ChannelId> {
         let mut channels = self.channels();
         let (id, _) = channels.find(|(_, channel)| channel.is_called(name))?;
@@ -149,21 +149,21 @@ impl Settings {
         self.channels.get(id.index()).ok_or(ENOENT)
     }
 
-    /// A channel, to change it.
+    /// A channel, for changes.
     pub(super) fn channel_mut(&mut self, id: ChannelId) -> Result<&mut ChannelSettings> {
         self.channels.get_mut(id.index()).ok_or(ENOENT)
     }
 }
 
 impl ChannelSettings {
-    /// An event was deleted: it is not enabled, and has no filter.
+    /// Handles the deletion of an event: it is not enabled any more, and has no filter.
     pub(super) fn forget(&mut self, event: &Event) {
-        // To take something out needs no memory.
+        // A removal needs no memory.
         let _ = self.selection.set(event, false);
         self.filters.forget(event);
     }
 
-    /// The same.
+    /// A copy.
     pub(super) fn try_clone(&self) -> Result<Self> {
         Ok(Self {
             name: self.name.clone(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Recording the state of the system in a session's trace.
+//! Records the state of the system in a session's trace.
 
 use super::Session;
 use crate::source::state::lines::{LineParts, LineRefusal};
@@ -8,11 +8,11 @@ use crate::source::state::Dump;
 use kernel::prelude::*;
 
 impl Session {
-    /// Records what these lines say of the state. A wrong one, and nothing is recorded. `EBADF`: the
-    /// session is not active, or records no event of the state; `EINTR`: the task is killed, and the rest
-    /// is not recorded. May sleep.
+    /// Records the state that these lines describe. If a line is wrong, nothing is recorded. Errors: `EBADF` if
+    /// the session is not active or records no event of the state; `EINTR` if the task is killed, and then the
+    /// rest is not recorded. May sleep.
     ///
-    /// No lock is held meanwhile: a stop makes what comes later go nowhere.
+    /// No lock is held during that: after a stop, the remaining lines have no effect.
     pub(crate) fn take_state(&self, lines: &str) -> Result {
         let parts = LineParts::parse(lines).map_err(|refusal| match refusal {
             LineRefusal::Memory => ENOMEM,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Choosing whose events a session records.
+//! The selection of the tasks whose events a session records.
 
 use super::Session;
 use crate::probe::tasks::{CgroupSet, Following, TaskSet, Tasks};
@@ -11,7 +11,7 @@ use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Which of the two sets.
+/// A choice of one of the two sets.
 #[derive(Clone, Copy)]
 pub(super) enum TaskChoice {
     /// Only these tasks.
@@ -30,8 +30,8 @@ impl TaskChoice {
 }
 
 impl Session {
-    /// Puts tasks into a set, by their ids, or has them `replace` what is in it; without any it is
-    /// no set any more. In an active trace at once. On failure nothing has changed.
+    /// Adds tasks to a set by their ids, or, with `replace`, replaces the set. Without ids, the set is removed.
+    /// An active trace follows at once. On failure nothing changes.
     pub(super) fn choose_tasks(
         &self,
         choice: TaskChoice,
@@ -50,7 +50,7 @@ impl Session {
         }
         let before = place.get_arc();
         if let (Some(set), false) = (&before, replace) {
-            // In place: it may be following forks meanwhile.
+            // The set is changed in place, because it may follow forks at the same time.
             parsed.iter().for_each(|&id| set.set(id, true));
             return Ok(());
         }
@@ -71,13 +71,13 @@ impl Session {
         Ok(())
     }
 
-    /// How many tasks are in a set.
+    /// Number of tasks in a set.
     pub(super) fn task_count(&self, choice: TaskChoice) -> usize {
         let set = choice.set(&self.tasks).get_arc();
         set.map_or(0, |set| set.iter().count())
     }
 
-    /// Writes the ids of a set's tasks, one a line.
+    /// Writes the ids of a set's tasks, one per line.
     pub(super) fn write_tasks(&self, choice: TaskChoice, out: &mut Text) -> Result {
         if let Some(set) = choice.set(&self.tasks).get_arc() {
             set.iter().try_for_each(|id| writeln!(out, "{id}"))?;
@@ -85,9 +85,9 @@ impl Session {
         Ok(())
     }
 
-    /// Puts cgroups into the set of those whose tasks' events are recorded, by their paths, one a
-    /// line, or has them `replace` what is in it; without any it is no set any more. In an active
-    /// trace at once. On failure nothing has changed.
+    /// Adds cgroups to the set whose tasks' events are recorded, by their paths, one per line; or, with
+    /// `replace`, replaces the set. Without paths, the set is removed. An active trace follows at once. On
+    /// failure nothing changes.
     pub(super) fn choose_cgroups(&self, paths: &str, replace: bool) -> Result {
         let _control = self.control.lock();
         let place = &self.tasks.cgroups;
@@ -121,13 +121,13 @@ impl Session {
         Ok(())
     }
 
-    /// How many cgroups are in the set.
+    /// Number of cgroups in the set.
     pub(super) fn cgroup_count(&self) -> usize {
         let set = self.tasks.cgroups.get_arc();
         set.map_or(0, |set| set.paths().count())
     }
 
-    /// Writes the paths of the set's cgroups, one a line.
+    /// Writes the paths of the set's cgroups, one per line.
     pub(super) fn write_cgroups(&self, out: &mut Text) -> Result {
         if let Some(set) = self.tasks.cgroups.get_arc() {
             for path in set.paths() {
@@ -142,7 +142,7 @@ impl Session {
         self.following.lock().is_some()
     }
 
-    /// Has the sets follow forks and exits from now on, or not.
+    /// Sets whether the sets follow forks and exits.
     pub(super) fn follow_tasks(&self, follow: bool) -> Result {
         if follow == self.follows_tasks() {
             return Ok(());
@@ -152,7 +152,7 @@ impl Session {
         } else {
             None
         };
-        // Dropped without the lock: it waits.
+        // Dropped without the lock, because the drop waits.
         let before = core::mem::replace(&mut *self.following.lock(), following);
         drop(before);
         Ok(())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One trace: from a start of the session to its stop, and what stays of it.
+//! One trace: from a start of the session to its stop, and the packets that remain after that.
 
 use super::probes::Probes;
 use super::settings::{ChannelSettings, Settings};
@@ -30,45 +30,45 @@ use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// What records a trace. [`stop`](Self::stop) ends it; so does dropping it.
+/// A trace that is being recorded. [`stop`](Self::stop) and the drop end it.
 #[pin_data(PinnedDrop)]
 pub(super) struct Recording {
     channels: KVec<Arc<Channel>>,
-    /// What records built-in events, if they are recorded.
+    /// Records built-in events, if the trace has a channel for them.
     builtin: Option<Arc<BuiltinProbe>>,
-    /// The session's, which has the same for each from when it is described until the recording is
-    /// stopped.
+    /// The places of the session. `builtin` is in the place of each event from its description until the
+    /// recording is stopped.
     builtins: Arc<BuiltinProbes>,
     stopper: Arc<Stopper>,
-    /// None once it was stopped.
+    /// [`None`] after the stop.
     #[pin]
     attached: Mutex<Option<Attached>>,
 }
 
-/// What fills the buffers.
-// Fields in the order of their end: probes before the watches, which flush.
+/// Probes and watches of the active trace.
+// Fields in the order of the drop: probes before the watches, which flush.
 struct Attached {
     probes: Probes,
     _watches: KVec<Pin<KBox<HotplugWatch<Channel>>>>,
     _clock: Pin<KBox<clock::ClockWatch<ClockFollower>>>,
 }
 
-/// What a reader can have of a trace, while it is recorded and after.
+/// A trace as its readers see it, while it is recorded and after that.
 pub(crate) struct Trace {
     uuid: Uuid,
-    /// The metadata but for the events.
+    /// The metadata except for the events.
     preamble: Text,
-    /// What of it is listed for who reads a dump.
+    /// The trace's entry in the list for dumps.
     listed: Arc<ListedTrace>,
-    /// Not 0 if the metadata describes the built-in event.
+    /// Non-zero if the metadata describes the built-in event.
     describes: [SharedWord; Builtin::ALL.len()],
-    /// The channel that has these.
+    /// The channel that gets the built-in events.
     marker_channel: Option<ChannelId>,
     /// By [`ChannelId`].
     channels: KVec<Arc<TraceChannel>>,
 }
 
-/// What a reader can have of a channel of a trace.
+/// A channel of a trace, as its readers see it.
 #[pin_data]
 pub(crate) struct TraceChannel {
     id: ChannelId,
@@ -85,11 +85,11 @@ pub(crate) struct TraceChannel {
 enum Buffers {
     /// In memory.
     Held(Arc<Channel>),
-    /// Gone, for they were read, or somebody freed them. What was counted stays.
+    /// The buffers were freed, by a reader's end or by a user. The counters stay.
     Freed(StatsTable, AuxTable),
 }
 
-/// Begins a trace that goes by `settings`. Failing, leaves nothing behind. May sleep.
+/// Starts a trace with `settings`. A failure leaves nothing behind. May sleep.
 pub(super) fn start(
     session: &Session,
     settings: &Settings,
@@ -206,14 +206,14 @@ pub(super) fn start(
     for channel in &recording.channels {
         channel.start();
     }
-    // A trigger may have been faster.
+    // A trigger may have stopped the recording already.
     session.stopper.close_if_stopped();
     Ok((trace, recording))
 }
 
 impl Recording {
-    /// Has a channel record exactly what `settings` choose from now on; all its events have
-    /// `numbers`. On failure it records what it did before. May sleep.
+    /// Makes a channel record exactly the selection in `settings` from now on. All its events must have
+    /// `numbers`. On failure the channel records the same events as before. May sleep.
     pub(super) fn select(
         &self,
         channel: ChannelId,
@@ -226,11 +226,11 @@ impl Recording {
         }
     }
 
-    /// What records a built-in event now, in this trace.
+    /// The probe that records a built-in event in this trace now.
     fn recorder<'a>(&'a self, builtin: Builtin, guard: &'a NoPreempt) -> Option<&'a BuiltinProbe> {
         let own = self.builtin.as_deref()?;
         let placed = self.builtins.of(builtin).get(guard)?;
-        // It may be that of the next trace.
+        // The place may have the probe of the next trace.
         core::ptr::eq(placed, own).then_some(placed)
     }
 
@@ -239,16 +239,16 @@ impl Recording {
         self.recorder(builtin, &NoPreempt::new()).is_some()
     }
 
-    /// Has a built-in event recorded from now on; the metadata describes it. Nothing to do where they
-    /// are not recorded, or if it was stopped. May sleep.
+    /// Records a built-in event from now on; the metadata must describe it. Does nothing if the trace has no
+    /// channel for it, or after a stop. May sleep.
     pub(super) fn begin_builtin(&self, builtin: Builtin) {
         if self.attached.lock().is_some() {
             self.builtins.of(builtin).replace(self.builtin.clone());
         }
     }
 
-    /// Records a marker if they are recorded: whether it is in the trace now, or was lost and counted.
-    /// Context: process, interrupts on.
+    /// Records a marker, if markers are recorded. Returns whether the marker is in the trace, or was lost and
+    /// counted. Context: process, interrupts on.
     pub(super) fn mark(&self, text: &[u8]) -> bool {
         let guard = NoPreempt::new();
         let recorder = self.recorder(Builtin::Marker, &guard);
@@ -261,24 +261,23 @@ impl Recording {
         channels.any(|channel| probe.event_of(channel).is_some())
     }
 
-    /// From now on triggers can stop it, in any context. May sleep.
+    /// Lets triggers stop the recording from now on, in any context. May sleep.
     pub(super) fn arm(&self) -> Result {
         self.stopper.arm(&self.channels)
     }
 
-    /// Ends the trace: nothing is recorded any more, everything is in packets, and readers see
-    /// the end. May sleep.
+    /// Ends the trace: no record is accepted any more, all records are in packets, and readers see the end. May
+    /// sleep.
     pub(super) fn stop(&self) {
         let Some(attached) = self.attached.lock().take() else {
             return;
         };
-        // All stop at once, then each is taken off its tracepoint and waited for; then the
-        // timers go and each CPU's open packet is closed on it; then come the CPUs that are
-        // offline, and the end.
+        // All channels stop first. Then the probes are detached, with a wait for running ones. Then the timers
+        // end, and each CPU closes its open packet. Last come the CPUs that are offline, and the end.
         for channel in &self.channels {
             channel.stop();
         }
-        // Waits, once, for who is recording one, if there ever was one.
+        // Waits once for contexts that record a built-in event, if any was recorded.
         let mut retired = Retired::new();
         for builtin in Builtin::ALL {
             self.builtins.of(builtin).replace_later(None, &mut retired);
@@ -300,27 +299,27 @@ impl PinnedDrop for Recording {
 }
 
 impl Trace {
-    /// Its identity.
+    /// The trace's identity.
     pub(crate) fn uuid(&self) -> Uuid {
         self.uuid
     }
 
-    /// What it has of a channel. `ENODATA`: the channel was added later.
+    /// A channel of the trace. `ENODATA`: the channel was added later.
     pub(crate) fn channel(&self, id: ChannelId) -> Result<&Arc<TraceChannel>> {
         self.channels.get(id.index()).ok_or_else(enodata)
     }
 
-    /// What it has of each channel.
+    /// All channels of the trace.
     pub(super) fn channels(&self) -> impl Iterator<Item = &Arc<TraceChannel>> {
         self.channels.iter()
     }
 
-    /// Frees the buffers of a trace that is over, and with them what nobody has read. May sleep.
+    /// Frees the buffers of a trace that is over, even if they were not read. May sleep.
     pub(super) fn free(&self) -> Result {
         self.channels().try_for_each(|channel| channel.free())
     }
 
-    /// Frees the buffers of channels that are in regions where `settings` want others. May sleep.
+    /// Frees the buffers of channels that are in regions which `settings` need for other channels. May sleep.
     pub(super) fn leave_regions(&self, settings: &Settings) -> Result {
         for channel in self.channels() {
             let Ok(buffers) = channel.buffers() else {
@@ -339,8 +338,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Has the metadata also where it is read when the kernel is gone. `ENOSPC`: it does not fit into reserved
-    /// memory any more. May sleep.
+    /// Stores the metadata also where it can be read after the end of the kernel. `ENOSPC`: it does not fit
+    /// into the reserved memory any more. May sleep.
     pub(super) fn save_metadata(&self) -> Result {
         let mut text = Text::new();
         self.write_metadata(&mut text)?;
@@ -355,7 +354,8 @@ impl Trace {
         self.listed.set_metadata(text.as_str())
     }
 
-    /// Has its metadata describe a built-in event from now on; not if no channel has them.
+    /// Makes the metadata describe a built-in event from now on. Returns whether the trace has a channel for
+    /// such events.
     pub(super) fn describe_builtin(&self, builtin: Builtin) -> bool {
         for (known, describes) in Builtin::ALL.iter().zip(&self.describes) {
             if *known == builtin {
@@ -392,12 +392,12 @@ fn write_events(channel: ChannelId, numbers: &EventNumbers, out: &mut Text) -> R
 }
 
 impl TraceChannel {
-    /// Which channel of the session this is.
+    /// The channel of the session.
     pub(super) fn id(&self) -> ChannelId {
         self.id
     }
 
-    /// The events that its records may be of.
+    /// The events whose records the channel may have.
     pub(super) fn numbers(&self) -> Arc<EventNumbers> {
         self.numbers.lock().clone()
     }
@@ -410,9 +410,9 @@ impl TraceChannel {
         }
     }
 
-    /// Writes what was counted: the text of the `stats` file.
+    /// Writes the counters: the text of the `stats` file.
     pub(crate) fn write_stats(&self, out: &mut Text) -> Result {
-        // Without the lock: counting looks at readers' locks.
+        // The lock is released: the counters need the readers' locks.
         let channel = match &*self.buffers.lock() {
             Buffers::Held(channel) => channel.clone(),
             Buffers::Freed(counted, _) => return Ok(counted.write(out)?),
@@ -420,7 +420,7 @@ impl TraceChannel {
         Ok(StatsTable::of(&channel)?.write(out)?)
     }
 
-    /// The same of the AUX areas: the text of the `aux_stats` file.
+    /// Writes the counters of the AUX areas: the text of the `aux_stats` file.
     pub(crate) fn write_aux_stats(&self, out: &mut Text) -> Result {
         let channel = match &*self.buffers.lock() {
             Buffers::Held(channel) => channel.clone(),
@@ -429,8 +429,8 @@ impl TraceChannel {
         Ok(AuxTable::of(&channel)?.write(out)?)
     }
 
-    /// Frees the buffers if the trace is over. A reader who has a stream open reads on; its memory
-    /// goes when it closes.
+    /// Frees the buffers if the trace is over. A reader with an open stream can read on; its memory is freed at
+    /// its close.
     fn free(&self) -> Result {
         let channel = self.buffers().ok();
         if let Some(channel) = channel {
@@ -441,22 +441,22 @@ impl TraceChannel {
         Ok(())
     }
 
-    /// Frees the buffers if the trace is over and readers have seen the end of each stream. To be
-    /// called when one has closed. May sleep.
+    /// Frees the buffers if the trace is over and readers have seen the end of each stream. Called when a
+    /// reader has closed its stream. May sleep.
     pub(crate) fn free_if_read(&self) {
         if self.buffers().is_ok_and(|channel| channel.is_read()) {
-            // Without memory for the counts they stay as they are, until the next start.
+            // Without memory for the counters the buffers stay, until the next start.
             let _ = self.free();
         }
     }
 
-    /// Describes these events again, and no others: those that were described since are not recorded.
+    /// Restores an earlier list of events. The events that were added since are not recorded.
     pub(super) fn forget_all_but(&self, known: Arc<EventNumbers>) {
         let since = core::mem::replace(&mut *self.numbers.lock(), known);
         drop(since);
     }
 
-    /// Describes these events, too. Their numbers, and whether some are new.
+    /// Adds these events to the description. Returns their numbers, and whether some are new.
     pub(super) fn describe(
         &self,
         events: &Events,

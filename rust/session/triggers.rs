@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The triggers of a session: what events bring about, whether it records them or not.
+//! Triggers of a session: actions of events, whether the session records the events or not.
 //!
-//! They are attached from when they are written until they are taken away; starts and stops do not
-//! matter. What they ask for is done by the work that all sessions share, without any lock that who
-//! changes triggers holds: a start and a stop take `control`, which is held where probes are waited
-//! for.
+//! A trigger is attached from its definition until its removal, independent of starts and stops. The work that
+//! all sessions share executes their requests. It holds none of the locks that a change of triggers holds: a
+//! start and a stop take `control`, which is held during waits for probes.
 
 use super::{Session, Sessions};
 use crate::event::Event;
@@ -26,18 +25,18 @@ use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Triggers, in the order in which they were written. Replaced, never changed: who looks has the
-/// list as it was at one moment.
+/// Triggers, in the order of their definition. The list is replaced, never changed, so readers have the list of
+/// one moment.
 pub(super) struct Triggers(KVVec<Placed>);
 
-/// A trigger, and where it is.
+/// A trigger and its event.
 struct Placed {
     event: Arc<Event>,
     trigger: Arc<Trigger>,
 }
 
 impl Triggers {
-    /// None.
+    /// An empty list.
     pub(super) const NONE: Self = Self(KVVec::new());
 
     fn of<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Trigger> {
@@ -48,7 +47,7 @@ impl Triggers {
         at_event.map(|placed| &*placed.trigger)
     }
 
-    /// These and those of `more`, but for those that `drops` picks.
+    /// These triggers and `more`, except those that `drops` selects.
     fn changed(&self, more: &[Placed], drops: impl Fn(&Placed) -> bool) -> Result<Self> {
         let mut triggers = KVVec::with_capacity(self.0.len() + more.len(), GFP_KERNEL)?;
         let kept = self.0.iter().filter(|placed| !drops(placed));
@@ -83,7 +82,7 @@ impl Placed {
 }
 
 impl Session {
-    /// Sets a trigger at the events that `pattern` picks, or takes it away (`!`); see
+    /// Sets a trigger at the events that match `pattern`, or removes it (`!`). See
     /// [`trigger_events`](Self::trigger_events).
     pub(crate) fn set_trigger(&self, file: &str, pattern: &str, trigger: &str) -> Result {
         let pattern = Pattern::parse(pattern);
@@ -100,10 +99,10 @@ impl Session {
         self.trigger_events(file, is_picked, trigger)
     }
 
-    /// Sets a trigger at the events that `pick` picks, or takes it away (`!`), at once. Where several
-    /// events are picked it is set at those that have what its filter names; there must be one. On
-    /// failure nothing has changed. `EEXIST`: there is one that does the same; `ENOENT`: there is
-    /// none to take away; `EPERM`: the event is perf's. May sleep.
+    /// Sets a trigger at the events that `pick` selects, or removes it (`!`), at once. If there are several
+    /// events, the trigger is set at those that have the fields of its filter; there must be at least one. On
+    /// failure nothing changes. Errors: `EEXIST` if there is a trigger with the same effect, `ENOENT` if there
+    /// is none to remove, `EPERM` if the event is perf's. May sleep.
     pub(crate) fn trigger_events(
         &self,
         file: &str,
@@ -116,7 +115,7 @@ impl Session {
         };
         let mut parsed = input::TriggerLine::parse(text)
             .map_err(|error| wrong(format_args!("{}", error.shown(text))))?;
-        // Its own is the one that is meant anyway.
+        // The session's own name has the same meaning as no name.
         parsed.session = parsed.session.filter(|name| *name != self.name());
         let available = self.available();
         let mut picked = available.known().filter(|event| pick(event)).peekable();
@@ -187,7 +186,7 @@ impl Session {
             }
         }
         let triggers = known.changed(&new, |_| false)?;
-        // Before the first can fire: what it stops is known then.
+        // Before the first event fires, so that its stop has an effect.
         if let Some((trace, recording)) = self.active() {
             recording.arm()?;
             if let Some(builtin) = trigger::builtin(parsed.action) {
@@ -203,12 +202,12 @@ impl Session {
         }
         drop(probes);
         self.replace_triggers(triggers)?;
-        // Who has fired already has asked when the worker could not find it.
+        // A trigger that fired already has queued the worker before the worker could find it.
         self.shared.worker.ask();
         Ok(())
     }
 
-    /// Whether a trigger that was parsed can be one of this session.
+    /// Whether a parsed trigger can be one of this session.
     fn must_take_triggers(&self, file: &str, parsed: &input::TriggerLine<'_>) -> Result {
         let sessions = self.shared.worker.data().get_arc();
         let is_there = |name| sessions.is_some_and(|sessions| sessions.find(name).is_some());
@@ -220,8 +219,8 @@ impl Session {
         }
     }
 
-    /// Takes all triggers away. What they asked for and is not done yet is not done any more, but
-    /// that the session stops. `control` is held. May sleep.
+    /// Removes all triggers. Their pending requests are dropped, except a stop of the session. `control` must
+    /// be held. May sleep.
     pub(super) fn clear_triggers(&self) -> Result {
         if self.trigger_count() != 0 {
             self.replace_triggers(Triggers::NONE)?;
@@ -229,13 +228,13 @@ impl Session {
         Ok(())
     }
 
-    /// Takes all triggers away.
+    /// Removes all triggers.
     pub(crate) fn remove_triggers(&self) -> Result {
         let _control = self.control.lock();
         self.clear_triggers()
     }
 
-    /// Has these triggers, whose probes are attached, and no others. `control` is held.
+    /// Replaces the triggers by these, whose probes are attached. `control` must be held.
     fn replace_triggers(&self, triggers: Triggers) -> Result {
         let triggers = Arc::new(triggers, GFP_KERNEL)?;
         let before = core::mem::replace(&mut self.state.lock().triggers, triggers.clone());
@@ -250,7 +249,7 @@ impl Session {
         self.state.lock().triggers.clone()
     }
 
-    /// How many triggers there are.
+    /// Number of triggers.
     pub(crate) fn trigger_count(&self) -> usize {
         self.triggers().0.len()
     }
@@ -264,7 +263,7 @@ impl Session {
         })
     }
 
-    /// Does what triggers of this session ask for. Without any lock. May sleep.
+    /// Executes the requests of this session's triggers. No lock may be held. May sleep.
     pub(super) fn act(&self, sessions: &Sessions) {
         let mut any = false;
         if self.stopper.is_stopped() {
@@ -279,7 +278,7 @@ impl Session {
                     (Action::TraceOn, None) => self.start()?,
                     (Action::TraceOn, Some(other)) => other.start()?,
                     (Action::TraceOff, Some(other)) => other.stop(),
-                    // That is done, or counted, or recorded, or for who waits.
+                    // The other actions are done, counted or recorded already, or are for a program that waits.
                     _ => {}
                 }
                 Ok(())
@@ -290,7 +289,7 @@ impl Session {
         }
     }
 
-    /// Ends the recording if a trigger has stopped it; says whether. `control` is held.
+    /// Ends the recording if a trigger has stopped it. Returns whether it did. `control` must be held.
     pub(super) fn finish_stopped(&self) -> bool {
         let is_stopped = self.stopper.is_stopped();
         if is_stopped {
@@ -304,12 +303,12 @@ impl Session {
         &self.trigger_changes
     }
 
-    /// Writes the triggers of an event, one a line, as they can be written again.
+    /// Writes the triggers of an event, one per line, in the form in which they can be set again.
     pub(crate) fn write_triggers_of(&self, event: &Event, out: &mut Text) -> Result {
         let triggers = self.triggers();
         let mut of_event = triggers.of(event).peekable();
         if of_event.peek().is_none() {
-            // As ftrace.
+            // As ftrace does.
             out.write_str("# Available triggers:\n#")?;
             let mut actions = Action::ALL.into_iter();
             actions.try_for_each(|action| write!(out, " {}", action.name()))?;
@@ -319,7 +318,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes all triggers, each behind its event.
+    /// Writes all triggers, each after its event.
     pub(crate) fn write_triggers(&self, out: &mut Text) -> Result {
         for Placed { event, trigger } in &self.triggers().0 {
             let (subsystem, name) = (event.subsystem(), event.name());
@@ -328,7 +327,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes what the triggers have done: a line of names, and a line for each.
+    /// Writes the counters of the triggers: a line of names, and a line for each trigger.
     pub(crate) fn write_triggered(&self, out: &mut Text) -> Result {
         out.write_str("fired merged failed time event trigger\n")?;
         for Placed { event, trigger } in &self.triggers().0 {

@@ -2,10 +2,9 @@
 
 //! A session's trace as text, while it is recorded and after: all its streams, merged by time.
 //!
-//! This goes by rounds. One begins with a moment, `until`; then each CPU puts what it has recorded into
-//! packets. So all that happened before that moment is there, and comes in its order; the rest waits for
-//! the next round. Only a record that was still being written then, under the interrupt that asked
-//! for it, comes a round later.
+//! The merge works in rounds. A round begins with a time, `until`; then each CPU closes its open packet. So all
+//! events before that time are present, and can be put in order. Later events wait for the next round. One
+//! exception: a record that was being written when the closing interrupt arrived follows one round later.
 
 mod pending;
 mod source;
@@ -23,13 +22,13 @@ use kernel::uaccess::UserSliceWriter;
 use pending::PendingText;
 use source::LineSource;
 
-/// So much text is made at a time, in bytes, and what belongs to its last line.
+/// Number of bytes of text to make at a time, up to the end of the last line.
 const PORTION: usize = 16 << 10;
 
-/// Milliseconds between two rounds.
+/// Pause between two rounds, in milliseconds.
 const PAUSE_MS: u32 = 100;
 
-/// The reader of all streams of a trace, as text.
+/// A reader of all streams of a trace, as text.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Lines {
     trace: Arc<Trace>,
@@ -41,30 +40,30 @@ pub(crate) struct Lines {
     reading: Mutex<Reading>,
 }
 
-/// How far it has come.
+/// Progress of the reading.
 struct Reading {
     sources: KVec<LineSource>,
-    /// What happened until then is in packets. 0: no round has begun.
+    /// All events before this time are in packets. 0: no round has begun.
     until: u64,
     text: PendingText,
 }
 
-/// What there is to read.
+/// Result of an attempt to make text.
 enum Progress {
-    /// Text.
+    /// There is text.
     Text,
-    /// Nothing, until another round.
+    /// No text, until another round.
     Nothing,
-    /// Nothing any more.
+    /// No text any more.
     End,
 }
 
 impl Lines {
-    /// Becomes the reader of all streams of the session's trace, who sees no addresses of the kernel if
-    /// they are `hidden`.
+    /// Becomes the reader of all streams of the session's trace. With `hides`, addresses of the kernel are
+    /// blanked.
     ///
-    /// Fails with `ENODATA` if there is no trace, or its buffers were freed, `EBUSY` if a stream has
-    /// a reader. May sleep.
+    /// Fails with `ENODATA` if there is no trace or its buffers were freed, `EBUSY` if a stream has a reader.
+    /// May sleep.
     pub(crate) fn open(session: &Session, hides: bool) -> Result<Pin<KBox<Self>>> {
         let trace = session.trace()?;
         let mut reading = Reading {
@@ -88,14 +87,14 @@ impl Lines {
         )
     }
 
-    /// read(2): copies text. 0: the trace is over, and all was read. With `nonblock`, `EAGAIN` instead of
-    /// waiting. May sleep.
+    /// read(2): copies text. Returns 0 when the trace is over and all of it was read. With `nonblock`, fails
+    /// with `EAGAIN` and does not wait. May sleep.
     pub(crate) fn read(&self, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize> {
         if out.is_empty() {
             return Ok(0);
         }
-        // The first round begins at once. Those that follow do not, so that who reads what its own
-        // reading has brought about does not do so all the time.
+        // The first round begins at once. Later ones begin after a pause, so that a reader whose reading causes
+        // events does not read without end.
         let mut begins = nonblock || self.reading.lock().until == 0;
         loop {
             let mut reading = self.reading.lock();
@@ -111,7 +110,7 @@ impl Lines {
         }
     }
 
-    /// What poll(2) answers.
+    /// Events for poll(2).
     pub(crate) fn poll(&self, file: &File, table: &PollTable<'_>) -> u32 {
         use crate::sys::bindings::{POLLERR, POLLHUP, POLLIN, POLLRDNORM};
         let reading = self.reading.lock();
@@ -129,7 +128,7 @@ impl Lines {
         }
     }
 
-    /// Makes text, if there is none, beginning a round if this one is over and it may.
+    /// Makes text if there is none. Begins a round if this one is over and `begins` allows it.
     fn advance(&self, reading: &mut Reading, begins: bool) -> Result<Progress> {
         let mut begins = begins;
         loop {
@@ -145,12 +144,12 @@ impl Lines {
             }
             begins = false;
             match reading.open_streams(&self.trace, self.hides) {
-                // Of a CPU that has come. Somebody else may have been faster.
+                // A CPU may have come online since. Another reader may have opened its stream first.
                 Ok(()) | Err(EBUSY) => {}
                 Err(error) if error == enodata() => {}
                 Err(error) => return Err(error),
             }
-            // Before the flush: what happens later is for the next round.
+            // Read before the flush: later events belong to the next round.
             reading.until = self.missed.now();
             for source in &mut reading.sources {
                 source.flush()?;
@@ -160,7 +159,7 @@ impl Lines {
 }
 
 impl Reading {
-    /// Opens the streams that there are, and are not open yet. `ENODATA`: there are none.
+    /// Opens the streams that are not open yet. `ENODATA`: there are none.
     fn open_streams(&mut self, trace: &Trace, hides: bool) -> Result {
         for channel in trace.channels() {
             for cpu in cpu::possible() {
@@ -180,7 +179,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Makes a portion of text, of what happened in this round.
+    /// Makes a portion of text, of the events of this round.
     fn merge(&mut self, frequency: NonZeroU64) -> Result {
         while self.text.len() < PORTION {
             let mut first: Option<(u64, &mut LineSource)> = None;
@@ -207,7 +206,7 @@ impl Reading {
 #[pinned_drop]
 impl PinnedDrop for Lines {
     fn drop(self: Pin<&mut Self>) {
-        // Who looks whether all was read finds these readers gone.
+        // The check whether all was read then finds that these readers are gone.
         self.reading.lock().sources.clear();
         for channel in self.trace.channels() {
             channel.free_if_read();

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text that nobody has read yet.
+//! Text that was not read yet.
 
 use core::fmt;
 use kernel::prelude::*;
 use kernel::uaccess::UserSliceWriter;
 
-/// A text that grows at its end and is read from its beginning.
+/// A text that is written at its end and read from its beginning.
 pub(super) struct PendingText {
     bytes: KVVec<u8>,
-    /// So many were read.
+    /// Number of bytes that were read.
     read: usize,
 }
 
 impl PendingText {
-    /// Nothing.
+    /// An empty text.
     pub(super) fn new() -> Self {
         Self {
             bytes: KVVec::new(),
@@ -22,7 +22,7 @@ impl PendingText {
         }
     }
 
-    /// Bytes that were written since all had been read.
+    /// Number of bytes that were written since all had been read.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -32,12 +32,12 @@ impl PendingText {
         self.bytes.is_empty()
     }
 
-    /// Takes back what was written behind the first `len` bytes.
+    /// Removes the text after the first `len` bytes.
     pub(super) fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);
     }
 
-    /// Copies as much as there is room for, and says how much that was.
+    /// Copies as much as there is room for. Returns the number of bytes.
     pub(super) fn take(&mut self, out: &mut UserSliceWriter) -> Result<usize> {
         let unread = self.bytes.get(self.read..).unwrap_or(&[]);
         let part = unread.get(..out.len()).unwrap_or(unread);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One stream, record by record.
+//! Reads one stream record by record.
 
 use super::pending::PendingText;
 use crate::abi::line::{self, NoLine};
@@ -18,42 +18,42 @@ use kernel::fs::File;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A stream that is read.
+/// A stream that is being read.
 pub(super) struct LineSource {
     reader: StreamReader<HiddenAddresses>,
     channel: Arc<TraceChannel>,
     cpu: u32,
     held: Option<Held>,
-    /// Whether there will be no more.
+    /// Whether the stream has ended.
     ended: bool,
-    /// Whether there was no more when it was last looked, in this round.
+    /// Whether no packet was left at the last attempt of this round.
     dry: bool,
 }
 
 /// The packet that is held.
 struct Held {
-    /// What its records may be of.
+    /// The events whose records the packet may have.
     numbers: Arc<EventNumbers>,
-    /// When what comes next happened.
+    /// Time of the next item.
     time: u64,
     next: Next,
 }
 
-/// What comes next in a packet.
+/// The next item of a packet.
 enum Next {
-    /// Records were lost before it: with packets that were overwritten, or so many that were discarded.
+    /// Records were lost: in overwritten packets, or `discarded` single ones.
     Lost {
         overwritten: bool,
         discarded: u64,
     },
     Record(RecordHeader),
-    /// From here on it cannot be understood.
+    /// The rest of the packet cannot be parsed.
     Malformed,
     End,
 }
 
 impl LineSource {
-    /// The stream of `cpu`. Errors are those of opening it.
+    /// Opens the stream of `cpu`. Errors are those of the opening.
     pub(super) fn open(channel: &Arc<TraceChannel>, cpu: u32, hides: bool) -> Result<Self> {
         let censor = hides.then(|| HiddenAddresses(channel.clone()));
         Ok(Self {
@@ -66,28 +66,28 @@ impl LineSource {
         })
     }
 
-    /// Whether it is this one.
+    /// Whether this is the stream of `cpu` in `channel`.
     pub(super) fn is_of(&self, channel: &Arc<TraceChannel>, cpu: u32) -> bool {
         self.cpu == cpu && Arc::ptr_eq(&self.channel, channel)
     }
 
-    /// Whether there will be no more.
+    /// Whether the stream has ended.
     pub(super) fn is_ended(&self) -> bool {
         self.ended
     }
 
-    /// Has all that was recorded up to now put into packets, and looks for these again. May sleep.
+    /// Closes the open packet, and looks for packets again. May sleep.
     pub(super) fn flush(&mut self) -> Result {
         self.dry = false;
         self.reader.flush()
     }
 
-    /// What poll(2) answers of it.
+    /// Events for poll(2).
     pub(super) fn poll(&self, file: &File, table: &PollTable<'_>) -> u32 {
         self.reader.poll(file, table)
     }
 
-    /// When what comes next happened. [`None`]: nothing comes now. May sleep.
+    /// Time of the next item. [`None`]: there is none now. May sleep.
     pub(super) fn time(&mut self) -> Result<Option<u64>> {
         while !self.dry && !self.ended {
             if let Some(held) = &self.held {
@@ -103,7 +103,7 @@ impl LineSource {
         Ok(self.held.as_ref().map(|held| held.time))
     }
 
-    /// A packet was taken: what comes first of it.
+    /// Begins a packet that was taken.
     fn begin(&mut self, sequence: u64) -> Result {
         let seen = self.reader.seen()?;
         let (time, discarded) = self.reader.look(|packet| {
@@ -132,7 +132,7 @@ impl LineSource {
         self.hold(numbers, time, next)
     }
 
-    /// What is at this place of the held packet, behind something that happened at `before`.
+    /// The item at offset `at` of the held packet, after an item with time `before`.
     fn look_at(&self, at: usize, before: u64) -> Result<Next> {
         let layout = self.channel.layout;
         self.reader.look(|packet| {
@@ -146,7 +146,7 @@ impl LineSource {
         })
     }
 
-    /// Goes on in the held packet, or gives it back at its end.
+    /// Continues in the held packet, or returns it at its end.
     fn hold(&mut self, numbers: Arc<EventNumbers>, before: u64, next: Next) -> Result {
         let time = match &next {
             Next::Record(header) => header.time,
@@ -164,8 +164,8 @@ impl LineSource {
         Ok(())
     }
 
-    /// Writes the line of what comes next, and goes on behind it. On failure (`ENOMEM`) it comes again, and
-    /// a part of it may have been written. May sleep.
+    /// Writes the line of the next item, and moves to the item after it. On failure (`ENOMEM`) the item is
+    /// written again later, and a part of it may have been written. May sleep.
     pub(super) fn write(&mut self, out: &mut PendingText, frequency: NonZeroU64) -> Result {
         let (cpu, whole) = (self.cpu, out.len());
         let Some(held) = &self.held else {
@@ -177,7 +177,7 @@ impl LineSource {
                 discarded,
             } => {
                 if *overwritten {
-                    // How many were in them is not known of each gap.
+                    // The number of records in overwritten packets is unknown for a single gap.
                     writeln!(out, "CPU:{cpu} [LOST EVENTS]").map_err(|_| ENOMEM)?;
                 }
                 if *discarded != 0 {
@@ -213,7 +213,7 @@ impl LineSource {
 }
 
 impl Described<'_> {
-    /// Writes the line of a record, and says where that ends.
+    /// Writes the line of a record. Returns the offset of the record's end.
     fn write(
         &self,
         out: &mut dyn Write,

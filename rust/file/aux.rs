@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `auxN`: the bytes of one CPU's AUX area, by ioctl and splice; and `aux_stats`.
+//! `auxN`: the bytes of one CPU's AUX area, by ioctl and splice. And `aux_stats`.
 
 use super::channel::ChannelTarget;
 use super::stream::ReadTrace;
@@ -18,14 +18,14 @@ use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
 
-/// One CPU's area of a session's channel.
+/// The area of one CPU in a session's channel.
 struct Source {
     target: ChannelTarget,
     cpu: u32,
 }
 
-/// Makes a file for every CPU that there can be, and the one that counts. Opening one whose CPU has no
-/// area fails with `ENODATA`.
+/// Creates a file for each possible CPU, and the file of the counters. If a CPU has no area, opening its file
+/// fails with `ENODATA`.
 pub(super) fn make(dir: &mut Dir, target: &ChannelTarget, data: Data<ChannelTarget>) -> Result {
     for cpu in cpu::possible() {
         let name = CString::try_from_fmt(fmt!("aux{cpu}"))?;
@@ -37,7 +37,7 @@ pub(super) fn make(dir: &mut Dir, target: &ChannelTarget, data: Data<ChannelTarg
 }
 
 /// An open area.
-// Fields in the order of their end: who looks whether all was read finds this reader gone.
+// In the order of the drop: the check whether all was read then finds that this reader is gone.
 struct OpenAux {
     reader: AuxReader,
     _trace: ReadTrace,
@@ -49,7 +49,7 @@ impl StreamFile for Aux {
     type Data = Source;
     type Open = OpenAux;
 
-    /// `EPERM` without `CAP_SYSLOG`: nobody knows which of the bytes are addresses.
+    /// `EPERM` without `CAP_SYSLOG`: the bytes may contain addresses, at unknown places.
     fn open(source: &Source) -> Result<OpenAux> {
         if !sees_addresses() {
             return Err(EPERM);
@@ -63,7 +63,7 @@ impl StreamFile for Aux {
         })
     }
 
-    /// `EINVAL`: only by splice.
+    /// `EINVAL`: splice is the only way to read.
     fn read(_: &OpenAux, _: &mut UserSliceWriter, _nonblock: bool) -> Result<usize> {
         Err(EINVAL)
     }
@@ -78,7 +78,7 @@ impl StreamFile for Aux {
             ioctl::GET_PACKET => {
                 let packet = reader.get()?.to_bytes();
                 let to = UserSlice::new(argument, packet.len());
-                // If that fails the caller does not know that it holds a packet.
+                // If this fails, the caller does not know that it holds a packet.
                 let written = to.writer().write_slice(&packet);
                 written.inspect_err(|_| reader.unget())?;
             }
@@ -94,7 +94,7 @@ impl StreamFile for Aux {
     }
 }
 
-/// What the areas of the current trace, or the last one, have counted.
+/// The counters of the current trace's areas, or the last one's.
 struct Stats;
 
 impl TextFile for Stats {

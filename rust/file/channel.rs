@@ -9,7 +9,7 @@ use crate::sys::debugfs::{Dir, READ};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A channel of a session: what most files are of.
+/// A channel of a session: the object of most files.
 #[derive(Clone)]
 pub(super) struct ChannelTarget {
     pub(super) session: Arc<Session>,
@@ -17,7 +17,7 @@ pub(super) struct ChannelTarget {
 }
 
 impl ChannelTarget {
-    /// That channel of `session`.
+    /// Refers to this channel of `session`.
     pub(super) fn new(session: &Arc<Session>, channel: ChannelId) -> Self {
         Self {
             session: session.clone(),
@@ -26,7 +26,7 @@ impl ChannelTarget {
     }
 }
 
-/// Makes the files of a channel's directory.
+/// Creates the files of a channel's directory.
 pub(super) fn make(dir: &mut Dir, target: ChannelTarget) -> Result {
     stream::make(dir, &target)?;
     setting::make(&mut dir.top(), "", Setting::of_channel(), &target)?;
@@ -36,7 +36,7 @@ pub(super) fn make(dir: &mut Dir, target: ChannelTarget) -> Result {
     recovered::make(dir, data)
 }
 
-/// What the current trace, or the last one, has counted.
+/// The counters of the current trace, or of the last one.
 struct Stats;
 
 impl TextFile for Stats {

@@ -27,7 +27,7 @@ pub(super) fn make(dir: &mut Dir, session: &Arc<Session>, in_root: bool) -> Resu
     trigger::make(dir, data)
 }
 
-/// Those that the tracer has alone.
+/// Creates the files that only the tracer has.
 pub(super) fn make_tracer(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
     let data = dir.data(sessions.clone())?;
     dir.text::<MarkerOfAll>("marker", WRITE, data)?;
@@ -39,7 +39,7 @@ pub(super) fn make_tracer(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
     dir.text::<Waiting>("waiting", READ, session)
 }
 
-/// Those that a session's directory has alone.
+/// Creates the files that only a session's directory has.
 pub(super) fn make_upkeep(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<Marker>("marker", WRITE, session)?;
     dir.text::<FreeBuffer>("free_buffer", WRITE, session)?;
@@ -67,7 +67,7 @@ impl TextFile for Enable {
     }
 }
 
-/// Records what is written to it in all sessions that are active: as ftrace's `trace_marker`.
+/// Records a written text in all active sessions, as ftrace's `trace_marker`.
 struct MarkerOfAll;
 
 impl TextFile for MarkerOfAll {
@@ -82,7 +82,7 @@ impl TextFile for MarkerOfAll {
     }
 }
 
-/// The same in one session.
+/// Records a written text in one session.
 struct Marker;
 
 impl TextFile for Marker {
@@ -97,7 +97,7 @@ impl TextFile for Marker {
     }
 }
 
-/// A marker as it was meant: `echo` ends it with a newline.
+/// The text of a marker, without the newline that `echo` adds.
 fn without_newline(input: &str) -> &str {
     input.strip_suffix('\n').unwrap_or(input)
 }
@@ -118,7 +118,7 @@ impl TextFile for FreeBuffer {
     }
 }
 
-/// Which settings are not the default ones; goes back to those.
+/// The settings that are not the defaults. A write resets them.
 struct Reset;
 
 impl TextFile for Reset {
@@ -145,7 +145,7 @@ impl TextFile for Version {
     }
 }
 
-/// Why the last refused write was refused.
+/// Reason why the last refused write was refused.
 struct ErrorLog;
 
 impl TextFile for ErrorLog {
@@ -182,7 +182,7 @@ impl TextFile for AvailableEvents {
     }
 }
 
-/// The events that can be chosen, and are there when their modules are.
+/// The events that can be selected, although their modules are not loaded.
 struct AwaitedEvents;
 
 impl TextFile for AwaitedEvents {
@@ -196,7 +196,7 @@ impl TextFile for AwaitedEvents {
     }
 }
 
-/// The tasks that wait for their memory in a probe, which keeps the module loaded.
+/// The tasks that wait for their memory in a probe. They keep the module loaded.
 struct Waiting;
 
 impl TextFile for Waiting {

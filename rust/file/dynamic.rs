@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `dynamic_events`: the events that users have defined; `dynamic_missed`: how often these were not
-//! seen.
+//! `dynamic_events`: the events that users have defined. `dynamic_missed`: how many times each of them was
+//! missed.
 
 use crate::session::Sessions;
 use crate::sys::debugfs::text::{Text, TextFile};
@@ -9,7 +9,7 @@ use crate::sys::debugfs::{Dir, READ, READ_WRITE};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Makes both.
+/// Creates both files.
 pub(super) fn make(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
     let data = dir.data(sessions.clone())?;
     dir.text::<DynamicEvents>("dynamic_events", READ_WRITE, data)?;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `events/`: a switch at every level, and what each event looks like. The switches are those of
-//! one channel.
+//! `events/`: a switch at each level, and the format of each event. The switches are those of one channel.
 
 use super::channel::ChannelTarget;
 use super::parse_switch;
@@ -17,7 +16,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 /// Some events of a channel.
 struct Group {
     target: ChannelTarget,
-    /// All of a subsystem, or of all subsystems.
+    /// One subsystem; [`None`] for all.
     subsystem: Option<CString>,
 }
 
@@ -27,8 +26,8 @@ struct One {
     event: Arc<Event>,
 }
 
-/// The directory `events`, while it is there. Files may refer to this that are beside it:
-/// [`close`](Self::close) ends that circle.
+/// The directory `events`, while it exists. Files beside it may refer to this object; [`close`](Self::close)
+/// breaks that cycle.
 #[pin_data]
 pub(super) struct AllEventDirs {
     #[pin]
@@ -36,28 +35,28 @@ pub(super) struct AllEventDirs {
 }
 
 impl AllEventDirs {
-    /// It is not there yet.
+    /// Without the directory.
     pub(super) fn new() -> Result<Arc<Self>> {
         Arc::pin_init(pin_init!(Self { dirs <- new_mutex!(None) }), GFP_KERNEL)
     }
 
-    /// Fills the directory with all events that are available. May sleep.
+    /// Fills the directory with all available events. May sleep.
     pub(super) fn open(&self, dir: Dir, target: ChannelTarget) -> Result {
         let dirs = EventDirs::new(dir, target)?;
         *self.dirs.lock() = Some(dirs);
         Ok(())
     }
 
-    /// Removes it. May sleep.
+    /// Removes the directory. May sleep.
     pub(super) fn close(&self) {
         let dirs = self.dirs.lock().take();
-        // Without the lock: who uses its files may want it.
+        // Dropped without the lock, because an operation on its files may take the lock.
         drop(dirs);
     }
 }
 
 impl EventFiles for AllEventDirs {
-    /// `ENOENT`: the directory is not there.
+    /// `ENOENT`: the directory does not exist.
     fn add(&self, event: &Arc<Event>) -> Result {
         let dirs = &mut *self.dirs.lock();
         dirs.as_mut().ok_or(ENOENT)?.add(event)
@@ -85,7 +84,7 @@ struct Subsystem {
 }
 
 impl EventDirs {
-    /// Fills the directory with all that is available.
+    /// Fills the directory with all available events.
     fn new(mut dir: Dir, target: ChannelTarget) -> Result<Self> {
         add_switch(&mut dir, &target, None)?;
         let mut dirs = Self {
@@ -98,7 +97,7 @@ impl EventDirs {
         Ok(dirs)
     }
 
-    /// Makes an event's directory. May sleep.
+    /// Creates an event's directory. May sleep.
     fn add(&mut self, event: &Arc<Event>) -> Result {
         let target = self.target.clone();
         let subsystem = self.subsystem(event.subsystem())?;
@@ -115,7 +114,8 @@ impl EventDirs {
         Ok(())
     }
 
-    /// Removes that of an event that went, if there is one, and waits for who uses it. May sleep.
+    /// Removes the directory of an event that is gone, if there is one, and waits for operations on its files.
+    /// May sleep.
     fn remove(&mut self, event: &Event) {
         let name = event.subsystem().as_bytes();
         let mut subsystems = self.subsystems.iter();
@@ -190,13 +190,13 @@ impl TextFile for GroupEnable {
     }
 }
 
-/// Sets the filter of all events of a subsystem that have what it names.
+/// Sets the filter of all events of a subsystem that have the filter's fields.
 struct GroupFilter;
 
 impl TextFile for GroupFilter {
     type Data = Group;
 
-    /// As ftrace's, whose words these are.
+    /// The text of ftrace.
     fn show(_: &Group, out: &mut Text) -> Result {
         out.write_str("### global filter ###\n# Use this to set filters for multiple events.\n# Only events with the given fields will be affected.\n# If no events are modified, an error message will be displayed here\n")?;
         Ok(())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's `latency/`: a directory for each latency that is measured. Times are in microseconds, as in ftrace's
+//! A session's `latency/`: a directory for each kind of latency. Times are in microseconds, as in ftrace's
 //! `tracing_max_latency`, `tracing_thresh` and `timerlat_period_us`.
 
 use super::channel::ChannelTarget;
@@ -17,7 +17,7 @@ use kernel::sync::Arc;
 /// Nanoseconds in a microsecond.
 const MICROSECOND: u64 = 1000;
 
-/// Makes the directories with their files.
+/// Creates the directories with their files.
 pub(super) fn make(dir: &mut Dir, target: &ChannelTarget, session: Data<Arc<Session>>) -> Result {
     let mut latencies = dir.group("latency")?;
     make_of::<Wakeups>(&mut latencies, target, session)?;
@@ -36,7 +36,7 @@ fn make_of<L: Latency>(
     dir.text::<Stats<L>>("stats", READ, session)
 }
 
-/// A latency that is measured.
+/// A kind of latency.
 trait Latency: 'static {
     /// Name of its directory.
     const NAME: &'static str;
@@ -79,7 +79,7 @@ impl Latency for Timers {
     }
 }
 
-/// The longest one that was measured. A number that is written to it takes its place.
+/// The maximum so far. A written number replaces it.
 struct Max<L>(PhantomData<L>);
 
 impl<L: Latency> TextFile for Max<L> {

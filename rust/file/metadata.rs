@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `metadata`: what makes the streams readable (CTF 1.8, TSDL); `uuid`: which trace they are of.
+//! `metadata`: the description of the streams (CTF 1.8, TSDL). `uuid`: the identity of their trace.
 
 use crate::abi::uuid;
 use crate::session::Session;
@@ -15,7 +15,7 @@ pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<Uuid>("uuid", READ, session)
 }
 
-/// Which trace the metadata describe.
+/// Identity of the trace that the metadata describes.
 struct Uuid;
 
 impl TextFile for Uuid {
@@ -28,8 +28,8 @@ impl TextFile for Uuid {
     }
 }
 
-/// The text of the current trace, or of the last one. It grows when an event is enabled that
-/// was not before; poll(2) tells.
+/// The metadata of the current trace, or of the last one. It grows when an event is enabled for the first time;
+/// poll(2) reports that.
 struct Metadata;
 
 impl TextFile for Metadata {

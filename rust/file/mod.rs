@@ -32,7 +32,7 @@ use kernel::sync::Arc;
 pub(crate) use parameters::apply_parameters;
 use session::SessionDirs;
 
-/// All the files. Dropping them removes them, and waits for those in use.
+/// All files. The drop removes them, and waits for operations on them.
 pub(crate) struct Files {
     events: Arc<AllEventDirs>,
     sessions: SessionDirs,
@@ -40,7 +40,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Makes them.
+    /// Creates the files.
     pub(crate) fn new(sessions: &Arc<Sessions>) -> Result<Arc<Self>> {
         let mut root = Dir::new("rtrace")?;
         let session = sessions.default();
@@ -65,12 +65,12 @@ impl Files {
         Ok(files)
     }
 
-    /// Makes those of an event that has come.
+    /// Creates the files of a new event.
     pub(crate) fn add_event(&self, event: &Arc<Event>) -> Result {
         self.events.add(event)
     }
 
-    /// Removes those of an event that went.
+    /// Removes the files of an event that is gone.
     pub(crate) fn remove_event(&self, event: &Event) {
         self.events.remove(event);
     }
@@ -84,14 +84,14 @@ impl Drop for Files {
     }
 }
 
-/// `0` or `1`, as switches are written.
+/// Parses a switch: `0` or `1`.
 fn parse_switch(session: &Session, file: &str, input: &str) -> Result<bool> {
     let input = input.trim();
     number::switch(input)
         .ok_or_else(|| session.refuse(fmt!("{file}: '{input}' is neither 0 nor 1")))
 }
 
-/// What is written to a file that does one thing.
+/// Checks a text that was written to a file with one action: it must be `1`.
 fn must_be_one(session: &Session, file: &str, input: &str) -> Result {
     let input = input.trim();
     if input == "1" {

@@ -11,8 +11,8 @@ use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::parameter;
 use kernel::prelude::*;
 
-/// Makes the settings that were given, and starts the default session if that was. The first that is
-/// refused is an error; the kernel log says why. May sleep.
+/// Applies the parameters, and starts the default session if they say so. Stops at the first one that is
+/// refused; the kernel log has the reason. May sleep.
 pub(crate) fn apply_parameters(sessions: &Sessions) -> Result {
     let session = sessions.default();
     for setting in Setting::all() {

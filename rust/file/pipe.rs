@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `pipe`: a session's trace as text, for those who have nothing but a shell.
+//! `pipe`: a session's trace as text, for users who have only a shell.
 
 use crate::session::{Lines, Session};
 use crate::sys::debugfs::stream::StreamFile;
@@ -13,7 +13,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::uaccess::{UserPtr, UserSliceWriter};
 
-/// Makes the file. Who opens it without `CAP_SYSLOG` reads 0 for each address of the kernel.
+/// Creates the file. A reader without `CAP_SYSLOG` sees 0 for each address of the kernel.
 pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.stream::<LinesFile>("pipe", session)
 }

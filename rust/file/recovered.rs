@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `recovered`: what an earlier boot left in a channel's reserved memory, byte by byte
-//! ([`abi::region`](crate::abi::region)); `free_recovered` forgets it.
+//! `recovered`: the trace of an earlier boot in a channel's reserved memory, as raw bytes
+//! ([`abi::region`](crate::abi::region)). `free_recovered` clears it.
 
 use super::channel::ChannelTarget;
 use super::must_be_one;
@@ -18,23 +18,23 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::uaccess::{UserPtr, UserSliceWriter};
 
-/// Makes the files of a channel.
+/// Creates the files of a channel.
 pub(super) fn make(dir: &mut Dir, target: Data<ChannelTarget>) -> Result {
     dir.stream::<Recovered>("recovered", target)?;
     dir.text::<FreeRecovered>("free_recovered", WRITE, target)
 }
 
-/// How much is copied at a time.
+/// Number of bytes to copy at a time.
 const CHUNK: usize = 64 << 10;
 
-/// The memory's bytes, addresses of the kernel among them: of one that is gone, but addresses stay
-/// where they were without KASLR.
+/// The memory's bytes. They contain addresses of the earlier kernel. Without KASLR, these are also the current
+/// ones.
 struct Recovered;
 
-/// Being read.
+/// An open file.
 struct Reading {
     region: Arc<Region>,
-    /// How far.
+    /// Offset of the next byte to read.
     at: SharedWord,
 }
 
@@ -77,7 +77,7 @@ impl StreamFile for Recovered {
     }
 }
 
-/// Makes the memory free for the next trace.
+/// Makes the memory available for the next trace.
 struct FreeRecovered;
 
 impl TextFile for FreeRecovered {

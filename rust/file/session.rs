@@ -31,13 +31,13 @@ impl Drop for SessionDir {
 }
 
 impl SessionDirs {
-    /// None yet.
+    /// Without directories.
     pub(super) fn new(sessions: Arc<Sessions>) -> Result<Self> {
         let dirs = Subdirs::new()?;
         Ok(Self { sessions, dirs })
     }
 
-    /// Makes the files that create and destroy sessions.
+    /// Creates the files that create and destroy sessions.
     pub(super) fn make_control(&self, dir: &mut Dir) -> Result {
         let data = dir.data(Self {
             sessions: self.sessions.clone(),
@@ -47,7 +47,7 @@ impl SessionDirs {
         dir.text::<DestroySession>("destroy_session", WRITE, data)
     }
 
-    /// Makes the directory of the default session in `parent`; those of others will follow.
+    /// Creates the directory of the default session in `parent`. Other sessions can follow.
     pub(super) fn open(&self, parent: Dir) -> Result {
         self.dirs.open(parent)?;
         self.add(self.sessions.default())
@@ -58,7 +58,7 @@ impl SessionDirs {
         self.sessions.set_files(files);
     }
 
-    /// Removes all. May sleep.
+    /// Removes all directories. May sleep.
     pub(super) fn close(&self) {
         self.dirs.close();
     }
@@ -107,7 +107,7 @@ fn add_channel(dirs: &Subdirs<Dir>, session: &Arc<Session>, id: ChannelId) -> Re
     })
 }
 
-/// Makes a session.
+/// Creates a session.
 struct CreateSession;
 
 impl TextFile for CreateSession {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `statedump` of a session: has the state recorded.
+//! `statedump` of a session: records the state of the system.
 
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
@@ -8,12 +8,12 @@ use crate::sys::debugfs::{Data, Dir, WRITE};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// The file that a session's directory has.
+/// Creates the file of a session's directory.
 pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<StateDump>("statedump", WRITE, session)
 }
 
-/// What there is at the moment: `1`, or lines.
+/// Records the state: all of it for `1`, or the state that lines describe.
 struct StateDump;
 
 impl TextFile for StateDump {

@@ -19,15 +19,14 @@ use kernel::str::CString;
 use kernel::sync::Arc;
 use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
 
-/// One CPU's stream of a session's channel.
+/// The stream of one CPU in a session's channel.
 struct Source {
     target: ChannelTarget,
     cpu: u32,
 }
 
-/// Makes a file for every CPU that there can be. Who opens it without `CAP_SYSLOG` reads 0 for each
-/// address of the kernel. Opening that of one which was never online
-/// fails with `ENODATA`.
+/// Creates a file for each possible CPU. A reader without `CAP_SYSLOG` sees 0 for each address of the kernel.
+/// If a CPU was never online, opening its file fails with `ENODATA`.
 pub(super) fn make(dir: &mut Dir, target: &ChannelTarget) -> Result {
     for cpu in cpu::possible() {
         let name = CString::try_from_fmt(fmt!("cpu{cpu}"))?;
@@ -39,18 +38,17 @@ pub(super) fn make(dir: &mut Dir, target: &ChannelTarget) -> Result {
 }
 
 /// An open stream.
-// Fields in the order of their end: who looks whether all was read finds this reader gone.
+// In the order of the drop: the check whether all was read then finds that this reader is gone.
 struct OpenStream {
     reader: StreamReader<HiddenAddresses>,
     _trace: ReadTrace,
 }
 
-/// A trace's channel that is read. Dropping it frees the buffers if that was the last that had
-/// to be read.
+/// A trace's channel that is being read. The drop frees the buffers if all of the trace was read.
 pub(super) struct ReadTrace(Arc<TraceChannel>);
 
 impl ReadTrace {
-    /// It is read from now on.
+    /// Begins to read.
     pub(super) fn new(trace: &Arc<TraceChannel>) -> Self {
         Self(trace.clone())
     }
@@ -111,14 +109,14 @@ impl StreamFile for Stream {
     }
 }
 
-/// Takes the oldest packet, and writes what is to be said of it.
+/// Takes the oldest packet, and writes its description.
 fn get<const LEN: usize>(
     reader: &StreamReader<HiddenAddresses>,
     to: UserPtr,
     say: impl FnOnce(MappedPacket) -> [u8; LEN],
 ) -> Result {
     let taken = reader.get()?;
-    // If that fails the caller does not know that it holds a packet.
+    // If this fails, the caller does not know that it holds a packet.
     write(to, &say(taken)).inspect_err(|_| reader.unget())
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Directories that come and go in one that stays.
+//! A directory whose subdirectories are created and removed.
 
 use crate::sys::debugfs::Dir;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// Directories, each with a name and what it is to its owner.
+/// Subdirectories, each with a name and its owner's data.
 ///
-/// Files may refer to this whose directory it holds: [`close`](Self::close) ends that circle.
+/// Their files may refer to this object; [`close`](Self::close) breaks that cycle.
 #[pin_data]
 pub(super) struct Subdirs<T> {
     #[pin]
@@ -17,13 +17,13 @@ pub(super) struct Subdirs<T> {
 }
 
 struct State<T> {
-    /// None before it is opened, and once it was closed.
+    /// [`None`] before it is opened, and after it was closed.
     parent: Option<Arc<Dir>>,
     children: KVec<(CString, T)>,
 }
 
 impl<T> Subdirs<T> {
-    /// None; nor can there be any before [`open`](Self::open).
+    /// Without subdirectories. There can be none before [`open`](Self::open).
     pub(super) fn new() -> Result<Arc<Self>> {
         let state = State {
             parent: None,
@@ -32,19 +32,19 @@ impl<T> Subdirs<T> {
         Arc::pin_init(pin_init!(Self { state <- new_mutex!(state) }), GFP_KERNEL)
     }
 
-    /// From now on there can be directories, in `parent`. May sleep.
+    /// Sets the directory that contains the subdirectories. May sleep.
     pub(super) fn open(&self, parent: Dir) -> Result {
         let parent = Arc::new(parent, GFP_KERNEL)?;
         self.state.lock().parent = Some(parent);
         Ok(())
     }
 
-    /// Makes the directory `name`, and has `fill` make what is in it. Failing, leaves nothing
-    /// behind. `ENOENT`: it is not open. May sleep.
+    /// Creates the subdirectory `name`, whose contents `fill` creates. A failure leaves nothing behind.
+    /// `ENOENT`: it is not open. May sleep.
     pub(super) fn add(&self, name: &str, fill: impl FnOnce(Dir) -> Result<T>) -> Result {
         let parent = self.state.lock().parent.clone().ok_or(ENOENT)?;
         let child_name = CString::try_from_fmt(fmt!("{name}"))?;
-        // Without the lock: there may be directories like these in it.
+        // The lock is released: the subdirectory may have subdirectories of its own.
         let child = fill(Dir::within(&parent, name)?)?;
         let mut state = self.state.lock();
         if state.parent.is_none() {
@@ -54,18 +54,18 @@ impl<T> Subdirs<T> {
         Ok(())
     }
 
-    /// Removes the directory `name`, and waits for who uses its files. May sleep.
+    /// Removes the subdirectory `name`, and waits for operations on its files. May sleep.
     pub(super) fn remove(&self, name: &str) {
         let mut state = self.state.lock();
         let is_called = |(child, _): &(CString, T)| child.to_bytes() == name.as_bytes();
         let at = state.children.iter().position(is_called);
         let removed = at.and_then(|at| state.children.remove(at).ok());
-        // Without the lock: they may want it.
+        // The lock is released: these operations may take it.
         drop(state);
         drop(removed);
     }
 
-    /// Removes all; there will be no others. May sleep.
+    /// Removes all subdirectories. No others can be created after that. May sleep.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         let parent = state.parent.take();

@@ -13,7 +13,7 @@ pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<Triggered>("triggered", READ, session)
 }
 
-/// What the triggers have done; poll(2) tells of a change.
+/// The counters of the triggers. poll(2) reports changes.
 struct Triggered;
 
 impl TextFile for Triggered {

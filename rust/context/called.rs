@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is got by calling the kernel: counters of perf, and call stacks.
+//! Contexts that require a call of the kernel: counters of perf, and call stacks.
 //!
-//! A tracer must not do that lightly: it costs hundreds or thousands of instructions, and what the
-//! kernel does may be traced. So it is done once the way into the buffer is found, where a recursion
-//! finds that it is one; and apart, so that others do not pay.
+//! A call costs hundreds or thousands of instructions, and the kernel's functions may be traced. So the call is
+//! made after the buffer was entered, where a recursion is detected. The code is separate, so that other
+//! contexts do not pay for it.
 
 use super::counters::{CounterKind, MAX_COUNTERS};
 use super::{stack, Moment};
@@ -14,7 +14,7 @@ use crate::sys::stack::CallStack;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What of it is recorded.
+/// The contexts of this kind that a channel records.
 #[derive(Default)]
 pub(super) struct CalledContexts {
     /// At most [`MAX_COUNTERS`], in the order of the record.
@@ -24,21 +24,21 @@ pub(super) struct CalledContexts {
 }
 
 impl CalledContexts {
-    /// Nothing.
+    /// No counter and no stack.
     pub(super) const NONE: Self = Self {
         counters: KVec::new(),
         kernel_stack: false,
         user_stack: false,
     };
 
-    /// Whether something is recorded.
+    /// Whether there is any.
     #[inline(always)]
     pub(super) fn any(&self) -> bool {
         self.kernel_stack || self.user_stack || !self.counters.is_empty()
     }
 }
 
-/// What is recorded with an event. Large: over a KiB.
+/// The values that are recorded with an event. Large: over a KiB.
 pub(crate) struct KernelCalls<'a> {
     calls: &'a CalledContexts,
     counts: [u64; MAX_COUNTERS],
@@ -47,7 +47,7 @@ pub(crate) struct KernelCalls<'a> {
 }
 
 impl<'a> KernelCalls<'a> {
-    /// What these calls give, not made yet.
+    /// The values, before the calls.
     #[inline(always)]
     pub(super) const fn new(calls: &'a CalledContexts) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl<'a> KernelCalls<'a> {
         ]
     }
 
-    /// Bytes in a record.
+    /// Size in a record, in bytes.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         let stacks = self.stacks().into_iter().flatten();
@@ -113,7 +113,7 @@ impl<'a> KernelCalls<'a> {
         stacks.map(stack::len).fold(counts, usize::wrapping_add)
     }
 
-    /// Lays it down.
+    /// Writes the values.
     #[inline(always)]
     pub(crate) fn write(&self, space: &mut Space<'_>) {
         for count in self.counts() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a channel may record beside its events: contexts, and what is no single value.
+//! Values that a channel can record with its events: contexts, and values that are not single numbers.
 
 use super::{stack, Context, CounterKind};
 use crate::abi::schema::{Field, Integer};
 
-/// One thing to record.
+/// A value to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContextChoice {
     /// A context.
@@ -28,7 +28,7 @@ const USER_STACK: [Field<'static>; 2] =
     stack::fields("_callstack_user_length", "callstack_user", Integer::hex(64));
 
 impl ContextChoice {
-    /// All there are.
+    /// All values.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let contexts = Context::ALL.iter().copied().map(Self::Context);
         let counters = CounterKind::all().map(Self::Counter);
@@ -36,7 +36,7 @@ impl ContextChoice {
         Iterator::chain(contexts, counters).chain(stacks)
     }
 
-    /// What is called so, by users or in traces.
+    /// The value with this name: the user's name, or that in traces.
     pub(crate) fn by_name(name: &str) -> Option<Self> {
         match name {
             "callstack-kernel" | "callstack_kernel" => Some(Self::KernelStack),
@@ -47,7 +47,7 @@ impl ContextChoice {
         }
     }
 
-    /// What users call it.
+    /// The name for users.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Context(context) => context.name(),
@@ -57,7 +57,7 @@ impl ContextChoice {
         }
     }
 
-    /// It, as fields.
+    /// The value's fields.
     pub(super) fn fields(self) -> impl Iterator<Item = Field<'static>> + Clone {
         let (one, two) = match self {
             Self::Context(context) => (Some(context.field()), None),

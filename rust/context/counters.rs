@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Counters of perf as contexts: what the processor, or the kernel, has counted on this CPU.
+//! Counters of perf as contexts: counts of the processor or of the kernel on this CPU.
 
 use crate::abi::schema::{Field, FieldType};
 use crate::sys::perf::CounterConfig;
 use kernel::prelude::*;
 
-/// So many counters a channel records at most.
+/// Maximum number of counters of a channel.
 pub(crate) const MAX_COUNTERS: usize = 8;
 
-/// Which counter: its place among [`ALL`].
+/// A counter, by its index in [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CounterKind(u8);
 
 struct Description {
-    /// What users call it.
+    /// The name for users.
     name: &'static str,
-    /// What it is called in a trace.
+    /// The name in a trace.
     field_name: &'static str,
     config: CounterConfig,
 }
@@ -26,7 +26,7 @@ const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 const HW_CACHE: u32 = 3;
 
-/// `enum perf_hw_cache_id`, `_op_id` and `_op_result_id` there, as they stand in a config.
+/// `enum perf_hw_cache_id`, `_op_id` and `_op_result_id` of the same header, as parts of a config.
 const L1D: u64 = 0;
 const L1I: u64 = 1;
 const LL: u64 = 2;
@@ -85,12 +85,12 @@ counters! {
 }
 
 impl CounterKind {
-    /// All there are, whether the machine can count them or not.
+    /// All counters, even if the machine lacks them.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         (0..ALL.len() as u8).map(Self)
     }
 
-    /// The one with one of these names.
+    /// The counter with this name.
     pub(super) fn by_name(name: &str) -> Option<Self> {
         let is_called = |counter: &Description| counter.name == name || counter.field_name == name;
         let place = ALL.iter().position(is_called)?;
@@ -101,12 +101,12 @@ impl CounterKind {
         ALL.get(usize::from(self.0))
     }
 
-    /// What users call it.
+    /// The name for users.
     pub(super) fn name(self) -> &'static str {
         self.description().map_or("", |counter| counter.name)
     }
 
-    /// It, as a field.
+    /// The counter's field.
     pub(super) fn field(self) -> Option<Field<'static>> {
         Some(Field::new(
             self.description()?.field_name,
@@ -114,7 +114,7 @@ impl CounterKind {
         ))
     }
 
-    /// What perf calls it.
+    /// The configuration for perf.
     pub(crate) fn config(self) -> Result<CounterConfig> {
         Ok(self.description().ok_or(EINVAL)?.config)
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Contexts: what is known of the moment in which an event fires, and is not a field of it.
+//! Contexts: values of the moment in which an event fires that are not fields of the event.
 //!
-//! A channel records those that were chosen beside each of its events, counters and call stacks;
-//! filters may ask for any context. Names in traces are LTTng's, so that viewers know what they are.
+//! A channel records the selected ones with each of its events, and also counters and call stacks. Filters may
+//! use any context. Names in traces are LTTng's, so that viewers know them.
 
 mod called;
 mod choice;
@@ -85,7 +85,7 @@ macro_rules! contexts {
                 }
             }
 
-            /// What it is called in a trace.
+            /// The name in a trace.
             const fn field_name(self) -> &'static str {
                 match self {
                     $($(Self::$context => $field,)?)*
@@ -93,7 +93,7 @@ macro_rules! contexts {
                 }
             }
 
-            /// How it lies in a record.
+            /// The context's type in a record.
             pub(crate) const fn ty(self) -> FieldType<'static> {
                 match self {
                     $(Self::$context => FieldType::$shown($size),)*
@@ -222,7 +222,7 @@ impl LongerLoad {
 }
 
 impl Context {
-    /// The one with one of these names.
+    /// The context with this name.
     pub(crate) fn by_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|context| context.name() == name || context.field_name() == name)
@@ -251,13 +251,13 @@ impl Context {
         room.end(len)?.number(0)
     }
 
-    /// The text that it is now; [`None`]: it is a number. Any context, NMI included.
+    /// The current value as a text; [`None`] if it is a number. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn text(self) -> Option<[u8; 16]> {
         matches!(self, Self::Comm).then(|| Task::current().comm())
     }
 
-    /// It, as a field.
+    /// The context's field.
     pub(crate) const fn field(self) -> Field<'static> {
         Field::new(self.field_name(), self.ty())
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which contexts a channel records.
+//! The contexts that a channel records.
 
 use super::called::CalledContexts;
 use super::{ContextChoice, CounterKind, KernelCalls, Load, Moment, MAX_COUNTERS};
@@ -13,7 +13,7 @@ use kernel::sync::Arc;
 
 /// Contexts, counters and call stacks, each at most once.
 pub(crate) struct ContextSet {
-    /// In the order in which they were chosen.
+    /// In the order of their selection.
     chosen: KVec<ContextChoice>,
     /// The contexts together in a record.
     bytes: usize,
@@ -24,11 +24,11 @@ pub(crate) struct ContextSet {
     calls: CalledContexts,
 }
 
-/// Why something is not added.
+/// Reason why a context is not added.
 pub(crate) enum ContextRefusal {
-    /// There is no room for so many counters.
+    /// There are too many counters.
     ManyCounters,
-    /// There is no such counter here, or no memory.
+    /// The machine lacks this counter, or there is not enough memory.
     Error(Error),
 }
 
@@ -39,7 +39,7 @@ impl<E: Into<Error>> From<E> for ContextRefusal {
 }
 
 impl ContextSet {
-    /// None.
+    /// The empty set.
     pub(crate) const NONE: Self = Self {
         chosen: KVec::new(),
         bytes: 0,
@@ -48,7 +48,7 @@ impl ContextSet {
         calls: CalledContexts::NONE,
     };
 
-    /// Adds one, if it is not there; a counter is `made`.
+    /// Adds a context that is not in the set. `made` creates a counter.
     pub(crate) fn add(
         &mut self,
         choice: ContextChoice,
@@ -79,25 +79,25 @@ impl ContextSet {
         Ok(self.chosen.push(choice, GFP_KERNEL)?)
     }
 
-    /// Those in it, in the order in which they were chosen.
+    /// The contexts, in the order of their selection.
     pub(crate) fn iter(&self) -> impl Iterator<Item = ContextChoice> + Clone + '_ {
         self.chosen.iter().copied()
     }
 
-    /// Whether none is in it.
+    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.chosen.is_empty()
     }
 
-    /// The counter of this kind, if it is in it.
+    /// The counter of this kind, if the set has it.
     pub(crate) fn counter(&self, kind: CounterKind) -> Option<Arc<Counter>> {
         let mut counters = self.calls.counters.iter();
         let (_, counter) = counters.find(|(known, _)| *known == kind)?;
         Some(counter.clone())
     }
 
-    /// They, as fields, in the order of the record: contexts as they were chosen, counters as they
-    /// were chosen, then the kernel's stack and the user's.
+    /// The fields of the contexts, in the order of the record: contexts in the order of their selection,
+    /// counters likewise, then the kernel's stack and the user's.
     pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'static>> + Clone + '_ {
         let rank = |choice| match choice {
             ContextChoice::Context(_) => 0,
@@ -109,7 +109,7 @@ impl ContextSet {
         (0..=3).flat_map(those).flat_map(ContextChoice::fields)
     }
 
-    /// Bytes in a record of the contexts.
+    /// Size of the contexts in a record, in bytes.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.bytes
@@ -121,7 +121,7 @@ impl ContextSet {
         self.calls.any()
     }
 
-    /// What the kernel is called for, not called yet.
+    /// The contexts that require calls, before the calls.
     #[inline(always)]
     pub(crate) fn called(&self) -> KernelCalls<'_> {
         KernelCalls::new(&self.calls)

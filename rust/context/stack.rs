@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A call stack in a record: a number of 32 bits, and as many addresses.
+//! Call stacks in records: a number of 32 bits, and as many addresses.
 
 use crate::abi::schema::{Field, FieldType, Integer};
 use crate::record::memory::Space;
 use crate::sys::stack::CallStack;
 
-/// It, as fields, with names by LTTng's example.
+/// The event's fields, with names that follow LTTng's example.
 pub(crate) const fn fields(
     length: &'static str,
     name: &'static str,
@@ -18,16 +18,16 @@ pub(crate) const fn fields(
     ]
 }
 
-/// Bytes of an empty one.
+/// Size of an empty stack in bytes.
 pub(crate) const LEAST: usize = size_of::<u32>();
 
-/// Its bytes.
+/// Size of the stack in bytes.
 #[inline(always)]
 pub(crate) fn len(stack: &CallStack) -> usize {
     LEAST.wrapping_add(stack.bytes().len())
 }
 
-/// Lays it down.
+/// Writes the stack.
 #[inline(always)]
 pub(crate) fn write(stack: &CallStack, space: &mut Space<'_>) {
     space.put(stack.addresses().len() as u32);

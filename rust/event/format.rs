@@ -9,9 +9,9 @@ use core::fmt::{Display, Formatter, Result, Write};
 impl Event {
     /// Writes the text of its `format` file.
     ///
-    /// Offsets count from the end of the event header. The size of a string or a sequence is 0: only
-    /// the record knows it, and what comes behind has the offset that it would have without. Where
-    /// ftrace has a `print fmt:`, there are the event's other names, if it has any.
+    /// Offsets count from the end of the event header. The size of a string or a sequence is 0, because only
+    /// the record knows it. Fields after it have the offsets that they would have without it. In place of
+    /// ftrace's `print fmt:` there are the event's other names, if it has any.
     pub(crate) fn write_format(&self, out: &mut dyn Write) -> Result {
         writeln!(out, "name: {}\nformat:", self.name())?;
         // In bits.
@@ -50,7 +50,7 @@ fn is_signed(ty: FieldType<'_>) -> bool {
     }
 }
 
-/// A field as C would declare it.
+/// A field as a declaration in C.
 struct Declarator<'a>(Field<'a>);
 
 impl Display for Declarator<'_> {
@@ -71,7 +71,7 @@ impl Display for Declarator<'_> {
     }
 }
 
-/// An integer's type in C; that of a bit field has room for it.
+/// An integer's type in C. For a bit field, a type that has room for it.
 struct Type(Integer);
 
 impl Display for Type {

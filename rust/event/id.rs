@@ -5,7 +5,7 @@
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// The ids in use. Its lock is taken inside of any other.
+/// The ids in use. Its lock is the innermost one.
 #[pin_data]
 pub(super) struct Ids {
     /// One bit for each id.
@@ -21,7 +21,7 @@ pub(crate) struct Id {
 }
 
 impl Ids {
-    /// All are free. May sleep.
+    /// Without used ids. May sleep.
     pub(super) fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
@@ -33,7 +33,7 @@ impl Ids {
 }
 
 impl Id {
-    /// The lowest free id. May sleep.
+    /// Takes the lowest free id. May sleep.
     pub(super) fn take(ids: &Arc<Ids>) -> Result<Arc<Self>> {
         let mut used = ids.used.lock();
         let at = match used.iter().position(|word| *word != u64::MAX) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The catalogue: which events can be recorded.
+//! The catalogue of the events that can be recorded.
 //!
-//! The [`registry`] has the events of all [sources](crate::source); to the rest of the module they look alike.
-//! Events of modules come and go with these ([`awaited`]).
+//! The [`registry`] has the events of all [sources](crate::source). For the rest of the module they look alike.
+//! Events of modules appear and disappear together with their modules ([`awaited`]).
 
 pub(crate) mod awaited;
 mod format;
@@ -22,12 +22,12 @@ use kernel::sync::Arc;
 pub(crate) struct Event {
     id: Arc<Id>,
     source: KBox<dyn EventSource>,
-    /// Not 0 while there is what fires it, or that can come.
+    /// Non-zero while the event can be selected: its source exists, or its module can be loaded.
     known: SharedWord,
 }
 
 impl Event {
-    /// An event that is known.
+    /// Creates an event that is known.
     fn new(id: Arc<Id>, source: KBox<dyn EventSource>) -> Self {
         Self {
             id,
@@ -36,18 +36,18 @@ impl Event {
         }
     }
 
-    /// Its id: its place among all events. Another event can have it only when this event is gone and no
-    /// [selection](crate::session::Selection) has it; traces have numbers of their own.
+    /// The event's id, which is its index among all events. Another event can have the id only when this event
+    /// is gone and no [selection](crate::session::Selection) has it. Traces have numbers of their own.
     pub(crate) fn id(&self) -> u32 {
         self.id.number()
     }
 
-    /// The id, to keep it in use.
+    /// A reference to the id, which keeps it in use.
     pub(crate) fn shared_id(&self) -> &Arc<Id> {
         &self.id
     }
 
-    /// How it comes about.
+    /// The event's source.
     pub(crate) fn source(&self) -> &dyn EventSource {
         &*self.source
     }
@@ -57,17 +57,17 @@ impl Event {
         self.source().as_any().downcast_ref()
     }
 
-    /// Whether it can be chosen: it is present, or awaited.
+    /// Whether the event can be selected: it is present, or awaited.
     pub(crate) fn is_known(&self) -> bool {
         self.known.load() != 0
     }
 
-    /// Whether it can fire now; that of a module that is gone cannot.
+    /// Whether the event can fire now. An event of a module that is not loaded cannot.
     fn is_present(&self) -> bool {
         self.is_known() && self.source.can_fire()
     }
 
-    /// Whether it is of a module that can be loaded, and is not.
+    /// Whether the event is of a module that can be loaded, and is not.
     pub(crate) fn is_awaited(&self) -> bool {
         self.is_known() && !self.is_present()
     }
@@ -81,34 +81,33 @@ impl Event {
         self.full_name().0
     }
 
-    /// Name, as viewers of traces know it.
+    /// Name, as viewers of traces show it.
     pub(crate) fn name(&self) -> &str {
         self.full_name().1
     }
 
-    /// Both.
+    /// Subsystem and name.
     pub(crate) fn full_name(&self) -> FullName<'_> {
         self.source.full_name()
     }
 
-    /// The names by which patterns pick it: its own, and then those that ftrace and perf have for
-    /// it, where they are others.
+    /// The names that patterns match: its own, and those of ftrace and perf if they differ.
     pub(crate) fn names(&self) -> impl Iterator<Item = FullName<'_>> {
         let aliases = self.source.aliases().into_iter().flatten();
         Iterator::chain([self.full_name()].into_iter(), aliases)
     }
 
-    /// Whether this is one of its names.
+    /// Whether the event has this name.
     fn is_called(&self, name: FullName<'_>) -> bool {
         self.names().any(|known| known == name)
     }
 
-    /// Whether it is chosen only where its subsystem or its name was asked for.
+    /// Whether patterns must name its subsystem or its name to select it.
     pub(crate) fn is_asked_for(&self) -> bool {
         self.is_awaited() || self.source.is_asked_for()
     }
 
-    /// Makes a filter of its records for the current task. May sleep.
+    /// Creates a filter of its records, for the current task. May sleep.
     pub(crate) fn filter(&self, expression: &str) -> Result<Arc<Filter>, Refusal> {
         if !self.source.can_be_filtered() {
             return Err(Refusal::TooLong);
@@ -116,12 +115,12 @@ impl Event {
         Filter::new(self.fields(), expression)
     }
 
-    /// Its fields, in the order of the record.
+    /// The event's fields, in the order of the record.
     pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'_>> + Clone {
         (0..).map_while(|place| self.field(place))
     }
 
-    /// The one at this place.
+    /// The field at this index.
     pub(crate) fn field(&self, place: usize) -> Option<Field<'_>> {
         self.source.field(place)
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The registry: which events there are, now.
+//! The registry: the list of all events.
 //!
-//! A source puts its events in. When what fires one goes, the event is absent, until it comes
-//! again. The id of an event that was deleted is free when neither a session nor a trace has it.
+//! Each source adds its events. When the source of an event disappears, the event is absent, until the source
+//! appears again. The id of a deleted event is free when neither a session nor a trace has it.
 //!
-//! The lock is taken where modules come ([`awaited`](super::awaited)): only that of the ids is within it.
+//! The lock is taken during the loading of modules ([`awaited`](super::awaited)). Only the lock of the ids
+//! nests within it.
 
 use super::id::{Id, Ids};
 use super::Event;
@@ -20,12 +21,12 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 #[pin_data]
 pub(crate) struct Registry {
     ids: Arc<Ids>,
-    /// Replaced, never changed: who looks has the list as it was at one moment.
+    /// Replaced, never changed: readers have the list of one moment.
     #[pin]
     events: Mutex<Arc<Events>>,
 }
 
-/// Events by id, also such as are absent now.
+/// Events by id, including those that are absent now.
 pub(crate) struct Events(KVVec<Option<Arc<Event>>>);
 
 impl Events {
@@ -39,7 +40,7 @@ impl Events {
         self.0.iter().flatten().filter(|event| event.is_known())
     }
 
-    /// Whether the event is one of these, known or not.
+    /// Whether the list has the event, known or not.
     fn has(&self, event: &Event) -> bool {
         let at_its_place = self.0.get(event.id() as usize).and_then(Option::as_ref);
         at_its_place.is_some_and(|known| core::ptr::eq(&**known, event))
@@ -51,7 +52,7 @@ impl Events {
         events.filter_map(|event| Some((event, event.source_as()?)))
     }
 
-    /// The same without the event with id `old`.
+    /// A copy without the event with id `old`.
     fn without(&self, old: Option<u32>) -> Result<Self> {
         let mut events = KVVec::with_capacity(self.0.len() + 1, GFP_KERNEL)?;
         for known in &self.0 {
@@ -61,7 +62,7 @@ impl Events {
         Ok(Self(events))
     }
 
-    /// Adds an event; it takes the place of the one with its id.
+    /// Adds an event. It replaces the event with the same id.
     fn put(&mut self, event: Arc<Event>) -> Result {
         let place = event.id() as usize;
         while self.0.len() <= place {
@@ -90,7 +91,7 @@ impl Registry {
         )
     }
 
-    /// The events that there are now.
+    /// The current events.
     pub(crate) fn events(&self) -> Arc<Events> {
         self.events.lock().clone()
     }
@@ -104,7 +105,7 @@ impl Registry {
         if events.iter().any(|known| known.is_called(name)) {
             return Err(EEXIST);
         }
-        // One that is awaited stays so beside it.
+        // An event that is awaited stays awaited beside the new one.
         let mut absent = events.0.iter().flatten().filter(|event| !event.is_known());
         let old = absent.find(|known| known.is_called(name)).cloned();
         let is_again = |old: &Event| match (event.source_as::<S>(), old.source_as()) {
@@ -116,7 +117,7 @@ impl Registry {
                 old.set_known(true);
                 return Ok(old);
             }
-            // One with other fields is another event.
+            // An event with other fields is a different event.
             old => old.map(|old| old.id()),
         };
         let event = Arc::new(event, GFP_KERNEL)?;
@@ -124,14 +125,14 @@ impl Registry {
         with.put(event.clone())?;
         let before = core::mem::replace(&mut *events, Arc::new(with, GFP_KERNEL)?);
         drop(events);
-        // Not under the lock: an event that goes may have a probe.
+        // Dropped without the lock, because an event may have a probe.
         drop(before);
         Ok(event)
     }
 
-    /// Adds events whose probes another module has, but those that are known by one of their names. One that
-    /// perf hands over gives way, and its id, if nobody records it and it has the same fields. Returns for each
-    /// the event, if it was added. May sleep.
+    /// Adds events whose probes are in another module, except those with a name that is known. An event that is
+    /// recorded through perf gives way, and the new event gets its id, if it is not recorded now and has the
+    /// same fields. Returns each event that was added. May sleep.
     pub(crate) fn add_external(
         &self,
         externals: KVVec<External>,
@@ -160,7 +161,7 @@ impl Registry {
                 Some(known) => known.shared_id().clone(),
                 None => Id::take(&self.ids)?,
             };
-            // The module was here before, at another place.
+            // The module was loaded before, at another address.
             for old in called {
                 if let Some(place) = all.0.get_mut(old.id() as usize) {
                     *place = None;
@@ -177,7 +178,7 @@ impl Registry {
         Ok(added)
     }
 
-    /// An event that was withdrawn does not come again. May sleep.
+    /// Removes a withdrawn event for good. May sleep.
     pub(crate) fn forget(&self, event: &Event) -> Result {
         let mut events = self.events.lock();
         if events.has(event) {
@@ -189,8 +190,8 @@ impl Registry {
         Ok(())
     }
 
-    /// An event that was withdrawn is there again. Returns whether it is: another event may have taken its name
-    /// since. May sleep.
+    /// Makes a withdrawn event known again. Returns whether that was possible: another event may have taken its
+    /// name. May sleep.
     pub(crate) fn restore(&self, event: &Event) -> bool {
         let events = self.events.lock();
         let is_kept = events.has(event);
@@ -200,7 +201,7 @@ impl Registry {
         is_kept
     }
 
-    /// An event cannot fire any more: its module goes, or a user takes it away. May sleep.
+    /// Withdraws an event that cannot fire any more: its module is unloaded, or a user removes it. May sleep.
     pub(crate) fn withdraw(&self, event: &Event) {
         let _events = self.events.lock();
         event.set_known(false);
@@ -223,7 +224,7 @@ impl Names {
         Ok(Self(names))
     }
 
-    /// The ids of those that are called so, and perhaps of others.
+    /// The ids of the events with this name, and perhaps of others.
     fn like(&self, name: FullName<'_>) -> impl Iterator<Item = u32> + Clone + '_ {
         let hash = Self::hash(name);
         let begin = self.0.partition_point(|&(known, _)| known < hash);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events of tracepoints in modules, whose handlers are in another module. They are present while their module is loaded.
+//! Events of tracepoints in modules, whose handlers are in another module. They are present while their module
+//! is loaded.
 //!
 //! The module with the handlers registers them first. A handler becomes an event when its tracepoint appears, or when a
 //! user selects it before by its name or its subsystem. From then on the registry has the event. It stays the same event
 //! when its module is loaded again.
 //!
-//! That modules come and go is told with locks of the kernel's held ([`modules`](crate::sys::modules)). What must
-//! be done there and then is done under the lock here, within which there are only the registry's and
-//! those of tracepoints: who is attached is called from before the module's first code to after its last. The rest,
-//! files and sessions that had chosen the event under another guise, [follows](FollowModules) in a thread.
+//! The kernel's notifier runs with locks of the kernel held ([`modules`](crate::sys::modules)). The part that
+//! must be done there is done under the lock here. Only the locks of the registry and of tracepoints nest
+//! within it. Handlers are called from before the module's first code to after its last. The other part, files
+//! and sessions that record the event through perf, [follows](FollowModules) in a thread.
 
 mod module;
 mod table;
@@ -26,38 +27,38 @@ use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 use module::Awaited;
 
-/// Probes of another module for tracepoints of modules, as that describes them.
+/// The probes of a module for tracepoints of modules, as it describes them.
 pub(crate) trait ModuleProbes: Send + Sync {
-    /// How many there are.
+    /// Number of probes.
     fn count(&self) -> usize;
 
-    /// Subsystem and name of the event at this place; the name is the tracepoint's.
+    /// Subsystem and name of the event at this index. The name is the tracepoint's.
     fn name(&self, place: usize) -> FullName<'_>;
 
-    /// Whether the probe has the prototype that the tracepoint of this name has in that module.
+    /// Whether the probe fits the prototype of the tracepoint with this name in `module`.
     fn is_for(&self, place: usize, module: &Module<'_>) -> bool;
 
-    /// The event, and its probe. `EINVAL`: it cannot be one.
+    /// The event and its probe. `EINVAL`: the description is not valid.
     fn read(&self, place: usize) -> Result<(Description, Handler<Probe>)>;
 }
 
-/// Does what follows when modules have come or gone.
+/// Executes the deferred work after modules were loaded or unloaded.
 pub(crate) trait FollowModules: Send + Sync {
-    /// Has it done, and waits for that; but not for ever, as somebody may hold what is needed for it and wait for
-    /// who calls this. May sleep.
+    /// Executes the work and waits for its end, but not for ever: another task may hold a lock that the work
+    /// needs, and wait for the caller. May sleep.
     fn follow(&self);
 }
 
 /// A change of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The event is there.
+    /// The event is present now.
     Came,
-    /// It is not there any more.
+    /// The event is not present any more.
     Went,
 }
 
-/// The probes of all modules that have some.
+/// The probes of all modules that have registered some.
 #[pin_data]
 pub(crate) struct AllAwaited {
     registry: Arc<Registry>,
@@ -68,14 +69,14 @@ pub(crate) struct AllAwaited {
     watches: Mutex<KVec<Watched>>,
 }
 
-/// That those of a module are told of modules.
+/// The watch of one module's probes.
 struct Watched {
     owner: ForeignModule,
     _watch: Pin<KBox<ModuleWatch<Awaited>>>,
 }
 
 impl AllAwaited {
-    /// None yet.
+    /// Without probes.
     pub(crate) fn new(registry: &Arc<Registry>) -> Result<Arc<Self>> {
         let registry = registry.clone();
         Arc::pin_init(
@@ -88,8 +89,8 @@ impl AllAwaited {
         )
     }
 
-    /// Takes the probes of a module. Events of modules that are loaded are there at once. Returns how many probes
-    /// there are. If it fails they have to be [given back](Self::remove). May sleep.
+    /// Adds the probes of a module. Events of loaded modules are present at once. Returns the number of probes.
+    /// After a failure the caller must [remove](Self::remove) them. May sleep.
     pub(crate) fn add(
         &self,
         owner: ForeignModule,
@@ -102,7 +103,7 @@ impl AllAwaited {
         }
         let awaited = Awaited::new(owner, probes, &self.registry, follow)?;
         self.all.lock().push(awaited.clone(), GFP_KERNEL)?;
-        // Without any lock: those who are told take the kernel's first.
+        // No lock is held: a notification takes the kernel's lock first.
         let watched = Watched {
             owner,
             _watch: ModuleWatch::new(awaited)?,
@@ -111,14 +112,14 @@ impl AllAwaited {
         Ok(count)
     }
 
-    /// Gives the probes of a module back. None of their events is recorded; shows those that were made to `gone`.
-    /// May sleep.
+    /// Removes the probes of a module. None of their events is recorded. Calls `gone` with each event that was
+    /// created. May sleep.
     pub(crate) fn remove(&self, owner: ForeignModule, mut gone: impl FnMut(&Event)) {
         let mut watches = self.watches.lock();
         let at = watches.iter().position(|watched| watched.owner == owner);
         let watch = at.and_then(|at| watches.remove(at).ok());
         drop(watches);
-        // Without any lock, as above.
+        // No lock is held, as above.
         drop(watch);
         let mut all = self.all.lock();
         let at = all.iter().position(|awaited| awaited.owner() == owner);
@@ -131,11 +132,11 @@ impl AllAwaited {
         }
     }
 
-    /// Calls `each` with the probes of one module after the other.
+    /// Calls `each` with the probes of each module.
     fn each(&self, mut each: impl FnMut(&Awaited) -> Result) -> Result {
         let mut at = 0;
         loop {
-            // Without the lock: one that is taken out meanwhile has no probes any more.
+            // The lock is released. A module that is removed at the same time has no probes any more.
             let Some(awaited) = self.all.lock().get(at).cloned() else {
                 return Ok(());
             };
@@ -144,12 +145,12 @@ impl AllAwaited {
         }
     }
 
-    /// Makes the events that `picks` picks by their names, whether their modules are loaded or not. May sleep.
+    /// Creates the events that `picks` selects by name, whether their modules are loaded or not. May sleep.
     pub(crate) fn ask_for(&self, picks: impl Fn(FullName<'_>) -> bool) -> Result {
         self.each(|awaited| awaited.ask_for(&picks))
     }
 
-    /// Whether `picks` picks one whose module is not loaded.
+    /// Whether `picks` selects an event whose module is not loaded.
     pub(crate) fn has(&self, picks: impl Fn(FullName<'_>) -> bool) -> Result<bool> {
         let mut has = false;
         self.each_name(|name| {
@@ -159,7 +160,8 @@ impl AllAwaited {
         Ok(has)
     }
 
-    /// Whether an event is one of these, and not another one of that name that a module has now. May sleep.
+    /// Whether an event with this name is one of these, and not a different event of a loaded module. May
+    /// sleep.
     pub(crate) fn is_own(&self, name: FullName<'_>) -> Result<bool> {
         let mut is_own = false;
         self.each(|awaited| {
@@ -169,18 +171,18 @@ impl AllAwaited {
         Ok(is_own)
     }
 
-    /// Calls `each` with the names of those whose modules are not loaded.
+    /// Calls `each` with the names of the events whose modules are not loaded.
     pub(crate) fn each_name(&self, mut each: impl FnMut(FullName<'_>) -> Result) -> Result {
         self.each(|awaited| awaited.each_name(&mut each))
     }
 
-    /// Something that has changed, and nobody was told of. May sleep.
+    /// The next change that was not returned yet. May sleep.
     pub(crate) fn next_change(&self) -> Option<(Arc<Event>, Change)> {
         let all = self.all.lock();
         all.iter().find_map(|awaited| awaited.next_change())
     }
 
-    /// Whether events were made since this was called the last time. May sleep.
+    /// Whether events were created since the previous call. May sleep.
     pub(crate) fn take_new(&self) -> bool {
         let mut any = false;
         for awaited in self.all.lock().iter() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The probes of a module, and what happens when other modules come and go.
+//! The probes of a module, and their reaction to the loading and unloading of other modules.
 
 use super::table::{AwaitedTable, Made};
 use super::{Change, FollowModules, ModuleProbes};
@@ -13,7 +13,7 @@ use crate::sys::modules::{FoundTracepoint, Module, OnModules};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// The probes of one.
+/// The probes of one module.
 #[pin_data]
 pub(super) struct Awaited {
     owner: ForeignModule,
@@ -24,7 +24,7 @@ pub(super) struct Awaited {
 }
 
 impl Awaited {
-    /// With these probes of its, and no event.
+    /// Without events.
     pub(super) fn new(
         owner: ForeignModule,
         probes: KBox<dyn ModuleProbes>,
@@ -44,7 +44,7 @@ impl Awaited {
         )
     }
 
-    /// Whose they are.
+    /// The module that has the probes.
     pub(super) fn owner(&self) -> ForeignModule {
         self.owner
     }
@@ -96,12 +96,12 @@ impl Awaited {
         self.table.lock().take_new()
     }
 
-    /// Gives the probes back. Returns the events that were made of them.
+    /// Removes the probes. Returns the events that were created from them.
     pub(super) fn give_back(&self) -> KVVec<Option<Made>> {
         self.table.lock().give_back()
     }
 
-    /// Has the events of a module there.
+    /// Makes the events of a loaded module present.
     fn meet(&self, module: &Module<'_>) -> Result<Met> {
         let mut table = self.table.lock();
         let mut met = Met {
@@ -129,7 +129,7 @@ impl Awaited {
                 match compare(&found, &made.event)? {
                     Likeness::Same => {
                         met.any = true;
-                        // The others come nevertheless.
+                        // The other events are made present nevertheless.
                         result = result.and(made.tracepoint.comes(&found));
                     }
                     Likeness::Changed => {
@@ -150,20 +150,20 @@ impl Awaited {
 /// Tracepoints that a module has, as far as handlers wait for them.
 struct Met {
     any: bool,
-    /// How many have the names of events that are known, and other fields.
+    /// Number of events that have the name of a known event and other fields.
     changed: usize,
 }
 
 /// Comparison of a module's event with the known event of the same name.
 enum Likeness {
     Same,
-    /// It has other fields.
+    /// The fields differ.
     Changed,
-    /// It only has the same name, in another subsystem.
+    /// The events only have the same name, in different subsystems.
     Other,
 }
 
-/// Compares what the module says of a tracepoint's event with what is known.
+/// Compares a module's description of a tracepoint's event with the known event.
 fn compare(found: &FoundTracepoint<'_>, event: &Event) -> Result<Likeness> {
     let (Some(own), Some(known)) = (found.event(), event.source_as::<External>()) else {
         return Ok(Likeness::Other);

@@ -13,28 +13,28 @@ use crate::sys::tracepoint::AttachPoint;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Probes, and the events that were made of them.
+/// Probes, and the events that were created from them.
 pub(super) struct AwaitedTable {
-    /// None once they were taken back.
+    /// [`None`] after they were removed.
     probes: Option<KBox<dyn ModuleProbes>>,
-    /// Their places, by the names of the tracepoints.
+    /// The probes' indices, sorted by the names of the tracepoints.
     sorted: KVVec<u32>,
-    /// By place: what has been made of them.
+    /// By index: the event that was created.
     events: KVVec<Option<Made>>,
-    /// An event was made that nobody has looked at.
+    /// Whether an event was created since the last [`take_new`](Self::take_new).
     has_new: bool,
-    /// Tracepoints that are there and have the name of one that a probe is for, but are others.
+    /// Tracepoints that have the name of a probe's tracepoint, and are different ones.
     mismatches: KVVec<Mismatch>,
 }
 
-/// A tracepoint that is not the one that a probe is for.
+/// A tracepoint that has the name of a probe's tracepoint, and is a different one.
 struct Mismatch {
     /// Place of the probe in its table.
     place: u32,
     module: ModuleId,
 }
 
-/// An event.
+/// An event that was created.
 pub(super) struct Made {
     pub(super) event: Arc<Event>,
     pub(super) tracepoint: Arc<ModuleTracepoint>,
@@ -43,7 +43,7 @@ pub(super) struct Made {
 }
 
 impl AwaitedTable {
-    /// With these probes, and no event.
+    /// Without events.
     pub(super) fn new(probes: KBox<dyn ModuleProbes>) -> Result<Self> {
         let count = probes.count();
         let mut sorted = KVVec::with_capacity(count, GFP_KERNEL)?;
@@ -64,7 +64,8 @@ impl AwaitedTable {
         })
     }
 
-    /// The places of the probes for a tracepoint: several, if events of several subsystems have its name.
+    /// The indices of the probes for a tracepoint. There are several if events of several subsystems have its
+    /// name.
     pub(super) fn places(&self, tracepoint: &[u8]) -> &[u32] {
         let Some(probes) = &self.probes else {
             return &[];
@@ -78,12 +79,12 @@ impl AwaitedTable {
         rest.get(..count).unwrap_or(&[])
     }
 
-    /// The event that was made of the probe at this place.
+    /// The event that was created from the probe at this index.
     pub(super) fn made(&self, place: u32) -> Option<&Made> {
         self.events.get(place as usize)?.as_ref()
     }
 
-    /// Makes the events at these places that are not there yet.
+    /// Creates the missing events of the probes at these indices.
     pub(super) fn make(&mut self, places: &[u32], registry: &Registry) -> Result {
         let Some(probes) = &self.probes else {
             return Ok(());
@@ -114,7 +115,7 @@ impl AwaitedTable {
             return Ok(());
         }
         for (event, (place, tracepoint)) in registry.add_external(externals)?.into_iter().zip(of) {
-            // There is another event of that name.
+            // Another event has this name.
             let Some(event) = event else {
                 continue;
             };
@@ -130,17 +131,18 @@ impl AwaitedTable {
         Ok(())
     }
 
-    /// The probes; none once they were given back.
+    /// The probes; [`None`] after they were removed.
     pub(super) fn probes(&self) -> Option<&dyn ModuleProbes> {
         self.probes.as_deref()
     }
 
-    /// All events that were made.
+    /// All events that were created.
     pub(super) fn events(&self) -> impl Iterator<Item = &Made> {
         self.events.iter().flatten()
     }
 
-    /// Whether the event of the probe at this place is meant by its name: there is one, and no mismatch.
+    /// Whether this name means the event of the probe at this index: the event exists, and there is no
+    /// mismatch.
     pub(super) fn is_own(&self, place: u32, name: FullName<'_>) -> bool {
         let mut mismatches = self.mismatches.iter();
         let made = self.made(place);
@@ -148,19 +150,19 @@ impl AwaitedTable {
             && !mismatches.any(|mismatch| mismatch.place == place)
     }
 
-    /// The module has a tracepoint that the probe at this place is not for.
+    /// Notes that the module has a different tracepoint with the name of this probe's.
     pub(super) fn add_mismatch(&mut self, place: u32, module: ModuleId) -> Result {
         Ok(self
             .mismatches
             .push(Mismatch { place, module }, GFP_KERNEL)?)
     }
 
-    /// The module has none any more.
+    /// Removes the mismatches of a module.
     pub(super) fn forget_mismatches(&mut self, module: ModuleId) {
         self.mismatches.retain(|mismatch| mismatch.module != module);
     }
 
-    /// An event that has come or gone since this was called before.
+    /// The next event that has appeared or disappeared since the last call.
     pub(super) fn next_change(&mut self) -> Option<(Arc<Event>, Change)> {
         let mut made = self.events.iter_mut().flatten();
         let made = made.find(|made| made.tracepoint.is_there() != made.is_shown)?;
@@ -173,12 +175,12 @@ impl AwaitedTable {
         Some((made.event.clone(), change))
     }
 
-    /// Whether events were made since this was called before.
+    /// Whether events were created since the previous call.
     pub(super) fn take_new(&mut self) -> bool {
         core::mem::take(&mut self.has_new)
     }
 
-    /// Gives the probes back. Returns what was made of them.
+    /// Removes the probes. Returns the events that were created from them.
     pub(super) fn give_back(&mut self) -> KVVec<Option<Made>> {
         self.probes = None;
         core::mem::take(&mut self.events)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Captured records: events that are looked at before they are recorded, with the channel's contexts
-//! in front. What a filter is shown is laid out on the stack.
+//! Captured records: events that the probe examines before it records them. The fields for a filter are first
+//! written to the stack.
 //!
-//! An event has one handler for this, whatever the event header and the clock. It is attached
-//! where there is something to look at from the beginning. Where that comes later, the handler of
-//! the format is stopped on its way, and calls this one.
+//! An event has one handler for this, for all event headers and clocks. The handler is attached directly if the
+//! probe examines events from the beginning. If that starts later, the handler of the format is stopped at the
+//! gate, and calls this one.
 
 mod anywhere;
 pub(crate) mod filling;
@@ -23,7 +23,7 @@ use crate::sys::rcu::Retired;
 use crate::sys::stack::StackStart;
 use kernel::sync::Arc;
 
-/// The longest record that is captured where its size is known only when it is recorded.
+/// Maximum size of a captured record whose size is known only at run time.
 pub(crate) const LONGEST: usize = 1024;
 
 /// Bits that say what a probe looks at before it records.
@@ -53,8 +53,8 @@ impl Look {
 }
 
 impl Probe {
-    /// Has another filter from now on, or none; and looks at tasks if that was asked for since. May
-    /// sleep. One caller at a time.
+    /// Replaces the filter. Also examines tasks from now on if there is a set of tasks by now. May sleep. One
+    /// caller at a time.
     ///
     /// An event that fires during the change sees the state before it or the state after it, and is recorded
     /// at most once.
@@ -124,7 +124,7 @@ impl Probe {
         !self.looks() || self.looks_at_current_task()
     }
 
-    /// The same, if the probe looks at anything.
+    /// As [`wants_current_task`](Self::wants_current_task), if the probe looks at anything.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn looks_at_current_task(&self) -> bool {
@@ -248,7 +248,7 @@ impl Probe {
         self.filter.get(&guard)?.decides(number)
     }
 
-    /// Hands over the event of a wanted task, if the rest is as wanted, whatever there is to be done.
+    /// Hands over the event of a wanted task, if the other checks allow it. Handles all cases.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
@@ -285,8 +285,9 @@ impl Probe {
         }
     }
 
-    /// Hands over an event that is about no task, if it is wanted; one of more than [`LONGEST`] bytes is
-    /// lost, and counted, if there is a filter. There is no guard but this one. Any context, NMI included.
+    /// Hands over an event that is about no task, if it is wanted. With a filter, an event of more than
+    /// [`LONGEST`] bytes is lost and counted. The caller must hold no guard but `guard`. Any context, NMI
+    /// included.
     #[inline(always)]
     pub(crate) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();
@@ -310,7 +311,7 @@ impl Probe {
         }
     }
 
-    /// The same whatever there is to be done.
+    /// As [`record_tail`](Self::record_tail), for all cases.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
@@ -367,7 +368,7 @@ impl Probe {
         }
     }
 
-    /// Records an event in the default format, without contexts, if that is done at once.
+    /// Records an event in the default format without contexts, if the buffer accepts it at once.
     #[inline(always)]
     fn record_at_once(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
         let Ok(entered) = self.route.direct().enter() else {
@@ -444,14 +445,14 @@ impl Probe {
             || about().is_some_and(|tid| self.tasks.wants(tid, &guard))
     }
 
-    /// As for BPF and perf, the cgroup is that of the task that runs. For a trigger it does not matter.
+    /// As in BPF and perf, the cgroup is that of the current task. Triggers ignore cgroups.
     #[inline(always)]
     fn is_in_wanted_cgroup(&self) -> bool {
         self.tasks.wants_current_cgroup(&NoPreempt::new())
     }
 }
 
-/// A channel's contexts, and then an event's fields.
+/// A channel's contexts, followed by an event's fields.
 pub(crate) struct WithContexts<'a, T> {
     pub(crate) contexts: &'a ContextSet,
     /// When they are recorded; the guard of the buffer's gate comes later.
@@ -460,7 +461,7 @@ pub(crate) struct WithContexts<'a, T> {
 }
 
 impl<T: Tail> WithContexts<'_, T> {
-    /// Records them, and what the kernel is called for.
+    /// Records contexts and fields, and calls the kernel if a context requires it.
     #[inline(always)]
     pub(crate) fn record(&self, to: Destination<'_>) {
         if self.contexts.has_calls() {
@@ -469,7 +470,7 @@ impl<T: Tail> WithContexts<'_, T> {
         to.record(self);
     }
 
-    /// Lays down all of it in `room`, to be recorded on another CPU. [`None`]: there is not the room.
+    /// Writes all of it to `room`, to be recorded on another CPU. [`None`]: the room is too small.
     #[inline(always)]
     pub(crate) fn capture<'r, const N: usize>(
         &self,
@@ -482,7 +483,7 @@ impl<T: Tail> WithContexts<'_, T> {
             called: &called,
         };
         let (len, write) = tail_alone(&all);
-        // In place of the gate's.
+        // Stands for the guard of the gate.
         let _guard = NoPreempt::new();
         room.fill(len, write)
     }
@@ -492,8 +493,8 @@ impl<T: Tail> WithContexts<'_, T> {
         self.contexts.write(space, &self.now.inside())
     }
 
-    /// Calls the kernel inside of the gate: what fires meanwhile and would do the same is refused
-    /// there, if it does not interrupt this.
+    /// Calls the kernel inside the gate. If an event fires during the call and would also call the kernel, the
+    /// gate refuses it, unless it interrupts this code.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
@@ -518,7 +519,7 @@ impl<T: Tail> Tail for WithContexts<'_, T> {
     }
 }
 
-/// The same with what the kernel is called for, which comes behind the contexts.
+/// As [`WithContexts`], followed by the values of the contexts that require calls.
 struct WithCalled<'a, T> {
     rest: &'a WithContexts<'a, T>,
     called: &'a KernelCalls<'a>,
@@ -538,7 +539,7 @@ impl<T: Tail> Tail for WithCalled<'_, T> {
     }
 }
 
-/// Fields that were captured.
+/// Captured fields.
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl Tail for Bytes<'_> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An event's filter: an expression, and the program that it was made into.
+//! An event's filter: an expression, and its compiled program.
 
 use crate::abi::schema::{Field, FieldType};
 use crate::context::{Context, Moment};
@@ -24,13 +24,13 @@ pub(crate) struct Filter {
     texts: KVec<u8>,
 }
 
-/// Why there is no filter.
+/// Reason why a filter is refused.
 pub(crate) enum Refusal {
     /// The expression is wrong.
     Wrong(Wrong),
     /// The event's records are too long.
     TooLong,
-    /// There is no memory for it.
+    /// There is not enough memory.
     Memory,
 }
 
@@ -41,8 +41,8 @@ impl From<AllocError> for Refusal {
 }
 
 impl Filter {
-    /// Makes a filter of records with these fields for the current task, which may not compare what it may not
-    /// see. May sleep.
+    /// Creates a filter of records with these fields, for the current task, which may not compare values that
+    /// it may not see. May sleep.
     pub(crate) fn new<'a>(
         fields: impl Iterator<Item = Field<'a>> + Clone,
         expression: &str,
@@ -96,7 +96,7 @@ fn kept<T: Copy>(items: &[T]) -> Result<KVec<T>, AllocError> {
     Ok(kept)
 }
 
-/// The contexts that there are, as filters see them.
+/// All contexts, in the form for the compiler.
 static CONTEXTS: [compile::FilterContext<'static>; Context::ALL.len()] = {
     let mut contexts = [compile::FilterContext {
         name: "",

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A probe for each [`format`](crate::record::format) that a trace can have, to choose from.
+//! A handler for each [`format`](crate::record::format) of traces.
 
 use crate::abi::header::Layout;
 use crate::channel::clock::ClockKind;
 use crate::channel::Setup;
 use crate::sys::tracepoint::Handler;
 
-/// A probe, compiled for each format.
+/// A handler, compiled for each format.
 pub(crate) struct Handlers<D> {
     pub(crate) compact_tsc: Handler<D>,
     pub(crate) compact_monotonic: Handler<D>,
@@ -16,7 +16,7 @@ pub(crate) struct Handlers<D> {
 }
 
 impl<D> Handlers<D> {
-    /// The one for a trace that is set up so.
+    /// The handler for a trace with this setup.
     pub(crate) fn select(&self, setup: &Setup) -> Handler<D> {
         match (setup.layout, setup.clock) {
             (Layout::Compact, ClockKind::Tsc { .. }) => self.compact_tsc,
@@ -27,8 +27,8 @@ impl<D> Handlers<D> {
     }
 }
 
-/// Compiles `$probe`, a function that is generic over a [`Format`](crate::record::format::Format),
-/// for each of them. Otherwise as [`handler!`].
+/// Compiles `$probe`, a function that is generic over a [`Format`](crate::record::format::Format), for each
+/// format. Otherwise as [`handler!`].
 macro_rules! handlers {
     ($arguments:tt, $probe:ident, $prototype:path) => {{
         use $crate::probe::handlers::{handler, Handlers};
@@ -43,8 +43,8 @@ macro_rules! handlers {
 }
 pub(crate) use handlers;
 
-/// A [`Handler`] of `$probe`, which has as many arguments as there are names in the brackets; its
-/// tracepoint has the prototype of `$prototype`.
+/// Makes a [`Handler`] of `$probe`, which has as many arguments as there are names in the brackets.
+/// `$prototype` is the prototype of its tracepoint.
 macro_rules! handler {
     ([], $probe:expr, $prototype:path) => {
         $crate::sys::tracepoint::Handler::new0($probe, $prototype)

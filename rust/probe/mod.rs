@@ -27,10 +27,10 @@ use kernel::sync::Arc;
 use tasks::Tasks;
 use trigger::Trigger;
 
-/// Hands an event to a trace in which it is enabled, or to a trigger. The data of the event's handler.
+/// The data of an event's handler: hands the event to a trace in which it is enabled, or to a trigger.
 pub(crate) struct Probe {
-    /// To the channel's gates, or, while there is something to look at first, to gates that stay closed. The
-    /// handler of a format takes it, and looks only if it is stopped.
+    /// To the channel's gates. While the probe must look first, it leads to gates that stay closed. The handler
+    /// of a format follows it, and looks only if it is stopped there.
     route: Route,
     /// Label of its records: the part of the header that is the same in all of them.
     pub(crate) label: RecordLabel,
@@ -125,7 +125,7 @@ impl Probe {
         }
     }
 
-    /// The trigger that it is for, if it is for one.
+    /// The trigger of the probe, if it has one.
     pub(crate) fn trigger(&self) -> Option<&Arc<Trigger>> {
         match &self.taker {
             Taker::Recorder(_) => None,
@@ -133,7 +133,7 @@ impl Probe {
         }
     }
 
-    /// The id of the event that it records into `channel`; [`None`] if it does not.
+    /// The id of the event that the probe records into `channel`; [`None`] if it does not record there.
     pub(crate) fn event_of(&self, channel: &Channel) -> Option<u32> {
         match &self.taker {
             Taker::Recorder(Recorder {
@@ -166,7 +166,7 @@ impl Probe {
         }
     }
 
-    /// Where records of `recorder` go of which nothing is known but their tail.
+    /// Destination of `recorder`'s records, for code that knows only their tail.
     #[inline(always)]
     fn destination<'a>(&'a self, recorder: &'a Recorder) -> Destination<'a> {
         Destination {
@@ -177,7 +177,7 @@ impl Probe {
     }
 }
 
-/// Where an event's records go of which nothing is known but their tail.
+/// Destination of an event's records, for code that knows only their tail.
 pub(crate) struct Destination<'a> {
     /// The ways of `entrance`, cached here to save one load.
     pub(crate) buffers: &'a Ways,
@@ -186,8 +186,8 @@ pub(crate) struct Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// Gets the space of a record of `len` bytes, but for the header, in every case and every format.
-    /// [`None`]: it is lost, and counted. Any context, NMI included.
+    /// Reserves the space of a record of `len` bytes without the header, in each case and each format.
+    /// [`None`]: the record is lost and counted. Any context, NMI included.
     fn begin_any(
         &self,
         entered: Result<Entered<'a>, Waiting<'a>>,
@@ -238,9 +238,8 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Records what `make` gives, a tail of `least` bytes or more. It is called once the way to the
-    /// buffer is found: an event that it fires itself is refused, and counted as nested. Any
-    /// context, NMI included.
+    /// Records the tail that `make` returns, of at least `least` bytes. `make` is called after the buffer was
+    /// entered: an event that it fires itself is refused, and counted as nested. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn record_made<T: Tail>(&self, least: usize, make: impl FnOnce() -> T) {
         match self.entrance.layout() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! List of the probes of an event that no tracepoint fires. The source of the event walks it.
+//! List of the probes of an event without tracepoint. The event's source iterates over it.
 
 use super::Probe;
 use crate::arch::preempt::NoPreempt;
@@ -23,12 +23,12 @@ const FIXED_MAX: usize = 128;
 #[pin_data]
 pub(crate) struct Recorders {
     first: RcuArc<Recorder>,
-    /// Held to change the list.
+    /// Held during a change of the list.
     #[pin]
     changing: Mutex<()>,
 }
 
-/// A channel that records the event, or a trigger, in a list of them.
+/// An entry of the list: the probe of a channel or of a trigger.
 struct Recorder {
     probe: Arc<Probe>,
     next: RcuArc<Recorder>,
@@ -81,13 +81,13 @@ impl Recorders {
         }
     }
 
-    /// Whether there is anybody. Any context, NMI included.
+    /// Whether the list has a probe. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn is_any(&self, guard: &NoPreempt) -> bool {
         self.first.get(guard).is_some()
     }
 
-    /// Whether there is one that `is_picked`. Any context, NMI included.
+    /// Whether the list has a probe that `is_picked` selects. Any context, NMI included.
     pub(crate) fn has_any(&self, is_picked: impl Fn(&Probe) -> bool, guard: &NoPreempt) -> bool {
         let mut next = self.first.get(guard);
         while let Some(Recorder { probe, next: after }) = next {
@@ -99,8 +99,8 @@ impl Recorders {
         false
     }
 
-    /// Has those that are picked record the event, whose fields are `record`, whatever this CPU is; and
-    /// fires triggers. Context: process, interrupts on.
+    /// Records an event with the fields `record` in the selected probes, whatever the current CPU is; fires
+    /// triggers. Context: process, interrupts on.
     pub(crate) fn record_where(
         &self,
         record: &impl Tail,
@@ -116,7 +116,7 @@ impl Recorders {
         }
     }
 
-    /// Has all of them record the event, whose fields are `record`. Any context, NMI included.
+    /// Records an event with the fields `record` in all probes. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn record(&self, record: &impl Tail, guard: &NoPreempt) {
         self.for_each(
@@ -178,7 +178,7 @@ impl Recorders {
         );
     }
 
-    /// Calls `each` with all of them, in their order. Any context, NMI included.
+    /// Calls `each` with all probes, in their order. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn for_each(&self, guard: &NoPreempt, each: impl Fn(&Probe)) {
         let mut next = self.first.get(guard);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whose events are recorded: sets of tasks, which may follow forks and exits, and of cgroups.
+//! Sets of the tasks whose events are recorded, which may follow forks and exits; and sets of cgroups.
 
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
@@ -27,7 +27,7 @@ impl TaskSet {
         Ok(Self(set))
     }
 
-    /// Puts the task with this id in, or out. Any CPU, any context.
+    /// Adds or removes the task with this id. Any CPU, any context.
     #[inline(always)]
     pub(crate) fn set(&self, tid: u32, member: bool) {
         let Some(word) = self.0.get(tid as usize / 64) else {
@@ -43,7 +43,7 @@ impl TaskSet {
         }
     }
 
-    /// Whether the task with this id is in it. Any context, NMI included.
+    /// Whether the set has the task with this id. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn has(&self, tid: i32) -> bool {
         let tid = tid as u32;
@@ -62,17 +62,17 @@ impl TaskSet {
     }
 }
 
-/// A set of cgroups, each with the path by which it was chosen.
+/// A set of cgroups, each with the path by which it was selected.
 pub(crate) struct CgroupSet(KVec<(Arc<CString>, Arc<Cgroup>)>);
 
 impl CgroupSet {
-    /// The most that there can be: each event asks for all.
+    /// Maximum number of cgroups. Each event tests all of them.
     pub(crate) const MAX: usize = 64;
 
-    /// None.
+    /// The empty set.
     pub(crate) const NONE: Self = Self(KVec::new());
 
-    /// The same.
+    /// A copy.
     pub(crate) fn try_clone(&self) -> Result<Self> {
         let mut set = KVec::with_capacity(self.0.len(), GFP_KERNEL)?;
         for (path, cgroup) in &self.0 {
@@ -81,8 +81,8 @@ impl CgroupSet {
         Ok(Self(set))
     }
 
-    /// Puts in the one with this path, if it is not in it; see [`Cgroup::find`]. `ENOSPC`: there are
-    /// too many. May sleep.
+    /// Adds the cgroup with this path, unless the set has it; see [`Cgroup::find`]. `ENOSPC`: there are too
+    /// many. May sleep.
     pub(crate) fn add(&mut self, path: &str) -> Result {
         let path = CString::try_from_fmt(fmt!("{path}"))?;
         let cgroup = Cgroup::find(&path)?;
@@ -97,30 +97,30 @@ impl CgroupSet {
         Ok(())
     }
 
-    /// The paths, in the order in which they were put in.
+    /// The paths, in the order in which they were added.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &CStr> {
         self.0.iter().map(|(path, _)| &***path)
     }
 
-    /// Whether the task that runs this is in one of them, or below. Any context, NMI included.
+    /// Whether the current task is in one of them, or in a descendant. Any context, NMI included.
     #[inline(always)]
     fn has_current(&self, guard: &NoPreempt) -> bool {
         self.0.iter().any(|(_, cgroup)| cgroup.has_current(guard))
     }
 }
 
-/// Whose events a session records.
+/// The tasks whose events a session records.
 pub(crate) struct Tasks {
-    /// If it is there, only these tasks' events.
+    /// If there is a set: only these tasks.
     pub(crate) only: RcuArc<TaskSet>,
-    /// If it is there, not these tasks' events.
+    /// If there is a set: not these tasks.
     pub(crate) not: RcuArc<TaskSet>,
-    /// If it is there, only what tasks in these cgroups do.
+    /// If there is a set: only tasks in these cgroups.
     pub(crate) cgroups: RcuArc<CgroupSet>,
 }
 
 impl Tasks {
-    /// Everybody's.
+    /// All tasks.
     pub(crate) const fn new() -> Self {
         Self {
             only: RcuArc::new(),
@@ -140,15 +140,14 @@ impl Tasks {
         self.cgroups.get(&NoPreempt::new()).is_some()
     }
 
-    /// Whether a task's events are recorded, as far as sets of tasks matter. Any context, NMI included.
+    /// Whether the sets of tasks allow events of a task. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn wants(&self, tid: i32, guard: &NoPreempt) -> bool {
         self.only.get(guard).is_none_or(|only| only.has(tid))
             && !self.not.get(guard).is_some_and(|not| not.has(tid))
     }
 
-    /// Whether anything is recorded of the task that runs this, by its cgroup. Any context, NMI
-    /// included.
+    /// Whether the set of cgroups allows events of the current task. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn wants_current_cgroup(&self, guard: &NoPreempt) -> bool {
         let cgroups = self.cgroups.get(guard);
@@ -162,14 +161,13 @@ impl Tasks {
     }
 }
 
-/// Has sets follow their tasks: what these fork is put in, and what ends is put out. Dropping it
-/// ends that.
+/// Updates sets of tasks: adds the children of their members, and removes tasks that end. The drop stops that.
 pub(crate) struct Following {
     _hooks: Attachments<Tasks>,
 }
 
 impl Following {
-    /// Begins. `ENOENT`: the kernel has not the tracepoints. May sleep.
+    /// Starts the updates. `ENOENT`: the kernel lacks the tracepoints. May sleep.
     pub(crate) fn new(tasks: &Arc<Tasks>) -> Result<Self> {
         let tracepoints = Tracepoints::new()?;
         let mut hooks = Attachments::new();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Triggers: what an event brings about, recorded or not.
+//! Triggers: actions of events, whether the events are recorded or not.
 //!
-//! An event fires in any context, and most of what a trigger brings about sleeps. So the decision is
-//! made where the event fires, and what can be done there is done: gates are closed, markers and
-//! stacks are recorded. For the rest a session is asked, in a thread. What is asked for again before
-//! it is done is done once.
+//! An event fires in any context, but most actions sleep. So the event's context makes the decision, and
+//! executes the part that it can: it closes gates, and records markers and stacks. A thread executes the rest
+//! for the session. If an action is requested again before it was executed, it is executed once.
 
 use super::builtin::{Builtin, BuiltinProbes};
 use super::filter::Filter;
@@ -20,27 +19,27 @@ use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
 
-/// So often as it comes.
+/// No limit.
 const UNLIMITED: u64 = u64::MAX;
 
 /// A trigger of a session at an event.
 pub(crate) struct Trigger {
     action: Action,
-    /// The other session that it happens to.
+    /// The other session to which the action applies.
     session: Option<CString>,
     packets: u64,
-    /// Of a marker.
+    /// Text of a marker.
     marker: Option<CString>,
     filter: Option<Arc<Filter>>,
-    /// As it can be written again, but for the filter.
+    /// The trigger in the form in which it can be set again, without the filter.
     text: CString,
     means: Means,
-    /// How often it may still fire.
+    /// Number of times that it may still fire.
     left: SharedWord,
-    /// Not 0 from a firing until what it asked for is done.
+    /// Non-zero from a firing until its action is executed.
     pending: SharedWord,
     fired: SharedWord,
-    /// When it fired last, in nanoseconds of the monotonic clock.
+    /// Time of the last firing, in nanoseconds of the monotonic clock.
     time: SharedWord,
     /// Firings while one was pending.
     merged: SharedWord,
@@ -48,17 +47,17 @@ pub(crate) struct Trigger {
     failed: SharedWord,
 }
 
-/// By what a session's triggers bring something about.
+/// The objects through which a session's triggers act.
 pub(crate) struct Means {
-    /// Stops it.
+    /// Stops the session.
     pub(crate) stopper: Arc<Stopper>,
-    /// Records built-in events in it.
+    /// Records built-in events in the session.
     pub(crate) builtins: Arc<BuiltinProbes>,
-    /// Does the rest.
+    /// Executes the other actions.
     pub(crate) worker: Arc<dyn Ask>,
 }
 
-/// The built-in event that an action records, if it does.
+/// The built-in event that an action records, if it records one.
 pub(crate) fn builtin(action: Action) -> Option<Builtin> {
     match action {
         Action::Marker => Some(Builtin::Marker),
@@ -69,18 +68,18 @@ pub(crate) fn builtin(action: Action) -> Option<Builtin> {
 
 /// Counts of a trigger.
 pub(crate) struct Counts {
-    /// How often it fired.
+    /// Number of firings.
     pub(crate) fired: u64,
-    /// How often it would have, while the last time was not done yet.
+    /// Number of firings that were merged, because the previous action was not executed yet.
     pub(crate) merged: u64,
-    /// How often what it asked for could not be done.
+    /// Number of actions that failed.
     pub(crate) failed: u64,
-    /// When it fired last, in nanoseconds of the monotonic clock; 0 before the first time.
+    /// Time of the last firing, in nanoseconds of the monotonic clock; 0 before the first one.
     pub(crate) time: u64,
 }
 
 impl Trigger {
-    /// Makes one of the session that has these means. May sleep.
+    /// Creates a trigger of the session that has these `means`. May sleep.
     pub(crate) fn new(
         parsed: &input::TriggerLine<'_>,
         filter: Option<Arc<Filter>>,
@@ -117,17 +116,17 @@ impl Trigger {
         self.action
     }
 
-    /// The other session that it happens to, if it is another.
+    /// The other session to which the action applies, if there is one.
     pub(crate) fn session(&self) -> Option<&str> {
         self.session.as_ref()?.to_str().ok()
     }
 
-    /// Of which records.
+    /// The trigger's filter.
     pub(crate) fn filter(&self) -> Option<&Arc<Filter>> {
         self.filter.as_ref()
     }
 
-    /// Whether it brings about the same: a marker of any text, if none is said.
+    /// Whether the action is the same. Without a given text, a marker of any text is.
     pub(crate) fn does(&self, parsed: &input::TriggerLine<'_>) -> bool {
         let marker = self.marker.as_ref().map(|text| text.to_bytes());
         self.action == parsed.action
@@ -137,7 +136,7 @@ impl Trigger {
                 .is_none_or(|text| marker == Some(text.as_bytes()))
     }
 
-    /// The event has happened. Any context, NMI included.
+    /// Fires the trigger after its event. Any context, NMI included.
     #[cold]
     #[inline(never)]
     pub(crate) fn fire(&self, now: Moment<'_>) {
@@ -164,7 +163,7 @@ impl Trigger {
         }
     }
 
-    /// Does what can be done here, and asks for the rest.
+    /// Executes the part of the action that is possible here, and queues the rest.
     fn request(&self, guard: &NoPreempt) {
         if self.left.load() == 0 || !self.is_due(guard) {
             return;
@@ -185,7 +184,7 @@ impl Trigger {
         self.means.worker.ask();
     }
 
-    /// Takes one of the times that it may still fire.
+    /// Takes one of the firings that are left.
     fn take_one(&self) -> bool {
         loop {
             let left = self.left.load();
@@ -198,13 +197,13 @@ impl Trigger {
         }
     }
 
-    /// It fires.
+    /// Counts a firing.
     fn count(&self) {
         self.time.store(monotonic_ns());
         self.fired.increment();
     }
 
-    /// Whether there is something to do. What another session does is not known here.
+    /// Whether the action has an effect now. The state of another session is unknown here.
     fn is_due(&self, guard: &NoPreempt) -> bool {
         let is_recording = || self.means.stopper.is_recording(guard);
         match self.action {
@@ -215,13 +214,13 @@ impl Trigger {
         }
     }
 
-    /// Whether another trigger has asked for the same already.
+    /// Whether another trigger has requested the same already.
     fn is_under_way(&self) -> bool {
         self.action == Action::TraceOffAfter && self.means.stopper.is_counting()
     }
 
-    /// If it asked for something, calls `act` to do that. One caller at a time. Says whether it
-    /// did.
+    /// If an action is pending, calls `act` to execute it. One caller at a time. Returns whether one was
+    /// pending.
     pub(crate) fn serve(&self, act: impl FnOnce() -> Result) -> bool {
         if self.pending.load_acquire() == 0 {
             return false;
@@ -244,7 +243,7 @@ impl Trigger {
     }
 }
 
-/// As it can be written again.
+/// The form in which the trigger can be set again.
 impl core::fmt::Display for Trigger {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(self.text.to_str().unwrap_or(""))?;

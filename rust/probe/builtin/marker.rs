@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Markers: texts that users write into a trace, each with the time when it was written, and those
-//! of triggers.
+//! Markers: texts that users and triggers write into a trace, each with its time.
 
 use super::{Builtin, BuiltinProbe};
 use crate::abi::schema::{Field, FieldType};
@@ -29,8 +28,9 @@ impl BuiltinProbe {
         .record(self.destination(Builtin::Marker));
     }
 
-    /// The same, but in the stream of another CPU if this one is not recorded. Returns whether it was
-    /// recorded, or lost and counted; if not, the trace is over. Context: process, interrupts on.
+    /// As [`record_marker`](Self::record_marker), in the stream of another CPU if this one is not recorded.
+    /// Returns whether the text was recorded, or lost and counted; if not, the trace is over. Context: process,
+    /// interrupts on.
     pub(crate) fn record_marker_anywhere(&self, text: &[u8], guard: &NoPreempt) -> bool {
         if self.records_this_cpu(guard) {
             self.record_marker(text, Moment::new(guard, 1));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Built-in events: what the tracer itself records, because a user or a trigger asks for it.
+//! Built-in events, which the tracer itself records at the request of a user or a trigger.
 //!
-//! They are events of every trace, but none that is chosen: no selection, filter or set of tasks has
-//! a say in them. The metadata describes each once it can be recorded.
+//! Each trace has them, but they cannot be selected: no selection, filter or set of tasks applies to them. The
+//! metadata describes each as soon as it can be recorded.
 
 pub(crate) mod marker;
 mod stack;
@@ -28,10 +28,10 @@ pub(crate) enum Builtin {
 }
 
 impl Builtin {
-    /// All of them.
+    /// All built-in events.
     pub(crate) const ALL: [Self; 2] = [Self::Marker, Self::Stack];
 
-    /// Its number in every stream.
+    /// The event's number in all streams.
     pub(crate) const fn id(self) -> u32 {
         match self {
             Self::Marker => MARKER_ID,
@@ -39,7 +39,7 @@ impl Builtin {
         }
     }
 
-    /// Its name in a trace.
+    /// The event's name in a trace.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Marker => "rtrace_marker",
@@ -47,7 +47,7 @@ impl Builtin {
         }
     }
 
-    /// Its fields, in the order of the record.
+    /// The event's fields, in the order of the record.
     pub(crate) const fn fields(self) -> &'static [Field<'static>] {
         match self {
             Self::Marker => &marker::FIELDS,
@@ -63,7 +63,7 @@ pub(crate) struct BuiltinProbe {
 }
 
 impl BuiltinProbe {
-    /// Has them recorded into `channel`, whose events have these contexts.
+    /// Records into `channel`, whose events have these contexts.
     pub(crate) fn new(channel: &Arc<Channel>, contexts: &Arc<ContextSet>) -> Self {
         Self {
             channel: channel.clone(),
@@ -71,7 +71,7 @@ impl BuiltinProbe {
         }
     }
 
-    /// Whether what fires here and now is recorded, or lost and counted. Any context, NMI included.
+    /// Whether an event on this CPU is now recorded, or lost and counted. Any context, NMI included.
     pub(crate) fn is_recording_here(&self, guard: &NoPreempt) -> bool {
         self.channel.is_active() && self.records_this_cpu(guard)
     }
@@ -89,8 +89,8 @@ impl BuiltinProbe {
     }
 }
 
-/// The probes of the built-in events of a session. A place is empty while no trace is recorded, and until the metadata
-/// of the trace describes the event.
+/// The probes of the built-in events of a session. A place is empty while no trace is recorded, and until the
+/// metadata of the trace describes the event.
 pub(crate) struct BuiltinProbes {
     marker: RcuArc<BuiltinProbe>,
     stack: RcuArc<BuiltinProbe>,

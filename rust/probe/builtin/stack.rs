@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Call stacks of the kernel that triggers have recorded, as events.
+//! Call stacks of the kernel that triggers record as events.
 
 use super::{Builtin, BuiltinProbe};
 use crate::abi::schema::{Field, Integer};
@@ -18,7 +18,7 @@ impl BuiltinProbe {
         let contexts = &*self.contexts;
         let called = &mut contexts.called();
         let least = contexts.len().wrapping_add(stack::LEAST);
-        // Inside of the gate, as for contexts.
+        // Inside the gate, as for contexts.
         self.destination(Builtin::Stack)
             .record_made(least, move || {
                 called.call_with_kernel_stack(now);
@@ -31,7 +31,7 @@ impl BuiltinProbe {
     }
 }
 
-/// The channel's contexts, and then the kernel's stack, which may be one of them.
+/// The channel's contexts, followed by the kernel's stack, which may be one of them.
 struct StackRecord<'a> {
     contexts: &'a ContextSet,
     /// When it is recorded; the guard of the buffer's gate comes later.

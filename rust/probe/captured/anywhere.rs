@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records that are about no CPU: where the one that they are made on is not recorded, they go into the
-//! stream of another.
+//! Records that belong to no CPU. If the current CPU is not recorded, they go into the stream of another CPU.
 
 use super::{Bytes, Probe, Recorder, Taker, WithContexts, LONGEST};
 use crate::arch::preempt::NoPreempt;
@@ -10,11 +9,11 @@ use crate::probe::Destination;
 use crate::record::memory::{tail_alone, Capture, Captured, Tail};
 use crate::sys::cpu;
 
-/// The longest record, contexts included, that goes into the stream of another CPU.
+/// Maximum size of a record, contexts included, for the stream of another CPU.
 const ROOM: usize = 2560;
 
 impl Probe {
-    /// As [`record_tail`](Self::record_tail), but on another CPU if this one is not recorded. Context:
+    /// As [`record_tail`](Self::record_tail), on another CPU if the current one is not recorded. Context:
     /// process, interrupts on.
     pub(crate) fn record_anywhere<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         match &self.taker {
@@ -52,8 +51,9 @@ impl Probe {
 }
 
 impl<T: Tail> WithContexts<'_, T> {
-    /// Records it in the stream of a CPU that is recorded, or counts it there; the contexts are those of here.
-    /// Whether there is such a CPU, and it is online. Context: process, interrupts on.
+    /// Records the fields in the stream of a CPU that is recorded, or counts them there. The contexts are those
+    /// of the current CPU. Returns whether there is an online CPU that is recorded. Context: process,
+    /// interrupts on.
     #[inline(never)]
     pub(crate) fn record_elsewhere(&self, to: &Destination<'_>) -> bool {
         let mut room = Capture::<ROOM>::new();
@@ -61,8 +61,8 @@ impl<T: Tail> WithContexts<'_, T> {
     }
 }
 
-/// Records it in the stream of a CPU that is recorded; [`None`] is a record that is too large, and counted there.
-/// Whether there is such a CPU, and it is online. Context: process, interrupts on.
+/// Records the fields in the stream of a CPU that is recorded. [`None`] is a record that is too large, and is
+/// counted there. Returns whether there is an online CPU that is recorded. Context: process, interrupts on.
 fn take_elsewhere(to: &Destination<'_>, record: Option<Captured<'_>>) -> bool {
     let cpus = to.entrance.cpus();
     // An isolated CPU is interrupted only if no other one is recorded.
@@ -74,7 +74,7 @@ fn take_elsewhere(to: &Destination<'_>, record: Option<Captured<'_>>) -> bool {
             Some(record) => to.record(&Bytes(record.fields())),
             None => to.count_too_large(),
         });
-        // Else it is offline.
+        // An error means that the CPU is offline.
         there.is_ok()
     })
 }

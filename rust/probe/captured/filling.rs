@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records that another module lays down: in the buffer, or where they are looked at first.
+//! Records that another module writes: directly into the buffer, or first into memory for a check.
 
 use super::{Look, Probe, Taker, LONGEST};
 use crate::arch::preempt::NoPreempt;
@@ -13,33 +13,32 @@ use crate::record::memory::{Capture, RecordWriter};
 use crate::sys::foreign::{ForeignRoom, Usually};
 use core::ptr::NonNull;
 
-/// Bytes of the header of one that is laid down in the common case.
+/// Size of the header of a record in the common case.
 const HEADER: u64 = <CompactTsc as Format>::Header::SHORT;
 
-/// A record that another module lays down, not in the common case.
+/// A record that another module writes, not in the common case.
 pub(crate) struct Filling<'a> {
     state: State<'a>,
-    /// For one that is looked at first.
+    /// Memory for a record that is checked first.
     room: Capture<LONGEST>,
 }
 
-/// Where it is laid down.
+/// Place of the record.
 enum State<'a> {
     /// In the buffer.
     Begun(Begun<'a>),
-    /// In the room, so many bytes.
+    /// In the room, with its size.
     Captured(&'a Probe, u64),
-    /// It has been.
+    /// The record has ended.
     Ended,
 }
 
-/// Room for a record, between its begin and its [end].
+/// Room for the state of a record, between its begin and its [end].
 pub(crate) type Room<'a, 'r> = ForeignRoom<'r, Usually<BegunOpen<'a>, Filling<'a>>>;
 
 impl Probe {
-    /// Gets the space of a record of `len` bytes that another module lays down, to be
-    /// [ended](end). [`None`]: it is not wanted, or lost, which is counted. Any context, NMI
-    /// included.
+    /// Reserves the space of a record of `len` bytes that another module writes. The caller must [end](end) it.
+    /// [`None`]: the record is not wanted, or it is lost and counted. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn begin<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
         if self.look.load() != 0 {
@@ -49,7 +48,7 @@ impl Probe {
             Ok(entered) => entered,
             Err(waiting) => return self.begin_waiting(waiting, room, len),
         };
-        // If the compiler knew that it is a sum, it would keep that and what it is made of.
+        // Hides from the compiler that this is a sum; otherwise it would keep the sum and both parts.
         let whole = opaque(HEADER.wrapping_add(len));
         match Buffer::begin_open::<CompactTsc>(entered, &self.label, whole) {
             Ok((begun, to)) => {
@@ -122,7 +121,7 @@ impl Probe {
         Some(Filling::lay_down(room, begun, to))
     }
 
-    /// The same whatever there is to be looked at.
+    /// As [`begin`](Self::begin), for all cases in which the probe looks first.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
@@ -157,7 +156,7 @@ impl Probe {
     }
 }
 
-/// The record is laid down.
+/// Ends a record that was written.
 #[inline(always)]
 pub(crate) fn end(room: Room<'_, '_>) {
     match room.taken() {
@@ -174,7 +173,7 @@ impl<'a> Filling<'a> {
         })
     }
 
-    /// In the buffer, from `to` on.
+    /// Begins the record in the buffer, at `to`.
     fn lay_down(room: Room<'a, '_>, begun: Begun<'a>, to: RecordWriter<'a>) -> NonNull<u8> {
         let to = to.address();
         Self::new(room, State::Begun(begun));

@@ -10,7 +10,7 @@ use crate::sys::args::Registers;
 use crate::sys::stack::StackStart;
 
 impl Probe {
-    /// Whether events of `cpu` can be of use.
+    /// Whether the probe can use events of `cpu`.
     pub(crate) fn takes_cpu(&self, cpu: u32) -> bool {
         match &self.taker {
             Taker::Recorder(recorder) => recorder.entrance.cpus().has(cpu),
@@ -18,7 +18,7 @@ impl Probe {
         }
     }
 
-    /// Whether the kernel is called for more than the fields: a call stack, counters, a trigger.
+    /// Whether the kernel is called for more than the fields: for a call stack, counters, or a trigger.
     #[inline(always)]
     pub(crate) fn has_calls(&self) -> bool {
         match &self.taker {
@@ -27,9 +27,9 @@ impl Probe {
         }
     }
 
-    /// Hands over the event if it is wanted; its fields have at most `LONGEST` bytes. It happens to the task that
-    /// runs, whose code was interrupted with these registers. There is no guard but this one. Any context, NMI
-    /// included.
+    /// Hands over the event if it is wanted. Its fields have at most `LONGEST` bytes. The event belongs to the
+    /// current task, whose code was interrupted with these registers. The caller must hold no guard but
+    /// `guard`. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn record_interrupted<const LONGEST: usize, T: Tail>(

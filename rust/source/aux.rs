@@ -2,8 +2,8 @@
 
 //! AUX sources: other modules that write large chunks of raw bytes beside a trace's events.
 //!
-//! Each chunk that ends is an event, too, which says what lies where in the area of the CPU. One
-//! channel at a time has it, for the bytes are in one place.
+//! The end of each chunk is an event, which says what lies where in the AUX area of the CPU. Only one channel
+//! at a time can record such a source, because the bytes are in one place.
 
 use super::attached::AttachedProbes;
 use super::description::{DescribedType, Description, FullName};
@@ -30,11 +30,11 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// What another module writes.
+/// A source whose bytes another module writes.
 #[pin_data]
 pub(crate) struct AuxSource {
     description: Description,
-    /// The owner, and triggers.
+    /// The owner, and the probes of triggers.
     #[pin]
     recorders: Recorders,
     /// The channel that has the areas. Nothing while it is not recorded.
@@ -45,11 +45,12 @@ pub(crate) struct AuxSource {
     changing: Mutex<()>,
 }
 
-/// What there is of a source on each CPU.
+/// The state of a source on one CPU.
 struct PerCpuState {
-    /// The address of the area in which there is a chunk; 0: there is none.
+    /// The address of the area that has an open chunk; 0 if there is none.
     open: SharedWord,
-    /// That area, if its trace is over: the chunk's bytes are the producer's until it has ended.
+    /// The area of the open chunk, if its trace is over: until the chunk has ended, the producer may write its
+    /// bytes.
     kept: RcuArc<AuxArea>,
 }
 
@@ -57,19 +58,19 @@ struct PerCpuState {
 // `struct rtrace_aux_handle`.
 #[repr(C)]
 pub(crate) struct OpenChunk {
-    /// Its bytes.
+    /// The number of bytes in the chunk.
     size: usize,
-    /// The address of its area; 0 once it has ended.
+    /// The address of the chunk's area; 0 once the chunk has ended.
     area: u64,
     chunk: Chunk,
-    /// Whose area that is.
+    /// The CPU that the area belongs to.
     cpu: u32,
 }
 
-/// Room for one.
+/// The caller's room for an open chunk.
 pub(crate) type Handle<'r> = ForeignRoom<'r, OpenChunk, bindings::rtrace_aux_handle>;
 
-/// Why a channel cannot record a source, for people; [`None`] if `error` is none of this file's.
+/// The reason why a channel cannot record a source, for people; [`None`] if `error` is none of this file's.
 pub(crate) fn refusal(error: Error) -> Option<&'static str> {
     if error == ENXIO {
         return Some("the event is of an AUX area, which the channel has not (see aux_size)");
@@ -78,7 +79,7 @@ pub(crate) fn refusal(error: Error) -> Option<&'static str> {
 }
 
 impl AuxSource {
-    /// One that nobody records. `EINVAL`: a name is no C identifier, or too long. May sleep.
+    /// Makes a source that nobody records. `EINVAL`: a name is not a C identifier, or is too long. May sleep.
     pub(crate) fn new(subsystem: &[u8], name: &[u8]) -> Result<Arc<Self>> {
         let mut description = Description::new(subsystem, name)?;
         for field in FIELDS {
@@ -100,16 +101,16 @@ impl AuxSource {
         )
     }
 
-    /// Begins a chunk of up to `wanted` bytes (0: as many as there are) in this CPU's area, and says
-    /// where it is. [`None`]: it is not recorded, or there is no room, or a chunk already: these are
-    /// counted. Any context, NMI included.
+    /// Begins a chunk of up to `wanted` bytes (0: as many as are free) in this CPU's area, and returns its
+    /// address. [`None`]: the source is not recorded; or there is no room, or a chunk is open already: these
+    /// two cases are counted. Any context, NMI included.
     pub(crate) fn begin(&self, handle: Handle<'_>, wanted: u64) -> Option<NonNull<u8>> {
         let guard = NoPreempt::new();
         let channel = self.owner.get(&guard)?;
         if !channel.is_active() || !channel.records_this_cpu(&guard) {
             return None;
         }
-        // The channel has it, too, as long as the guard lives.
+        // As long as the guard lives, the channel keeps the area.
         let area = channel.area_here(&guard)?;
         let open = &self.cpus.this_cpu(&guard).open;
         if !open.compare_exchange(0, address(area)) {
@@ -120,7 +121,7 @@ impl AuxSource {
             open.store_release(0);
             return None;
         };
-        // From here on `detach` finds it open, and keeps the area.
+        // From here on `detach` finds the chunk open, and keeps the area.
         handle.fill(OpenChunk {
             size: chunk.len as usize,
             area: address(area),
@@ -130,16 +131,16 @@ impl AuxSource {
         Some(at)
     }
 
-    /// Ends a chunk, of which the first `written` bytes were written. `EINVAL`: it has not so many, or
-    /// `flags` are not the producer's: then it is not recorded; or it has ended. Any CPU, any context, NMI
-    /// included.
+    /// Ends a chunk of which the first `written` bytes were written. `EINVAL`: the chunk has fewer bytes, or
+    /// the producer may not set these `flags`, and the chunk is not recorded; or the chunk has ended already.
+    /// Any CPU, any context, NMI included.
     pub(crate) fn end(&self, handle: Handle<'_>, written: u64, flags: u64) -> Result {
         let handle = handle.filled();
         let OpenChunk { chunk, cpu, .. } = *handle;
         let area = core::mem::take(&mut handle.area);
         let this = self.cpus.of(cpu).filter(|_| area != 0).ok_or(EINVAL)?;
         let is_right = written <= chunk.len && flags & !flags::PRODUCER == 0;
-        // Who detaches waits for its end.
+        // While this guard lives, `detach` waits.
         let guard = NoPreempt::new();
         let is_it = |its: &&AuxArea| address(its) == area;
         let owner = self.owner.get(&guard);
@@ -148,19 +149,19 @@ impl AuxSource {
                 self.record(area, chunk, written, flags, &guard);
             }
             recorded => {
-                // Of a trace that is over.
+                // The chunk's trace is over.
                 let kept = || this.kept.get(&guard).filter(is_it);
                 if let Some(area) = recorded.or_else(kept) {
                     area.abandon(if is_right { written } else { chunk.len });
                 }
             }
         }
-        // Last: who does not find it open does not keep the area. Pairs with `let_go`.
+        // This comes last, because `let_go` releases areas without an open chunk. Pairs with the acquire there.
         this.open.store_release(0);
         is_right.then_some(()).ok_or(EINVAL)
     }
 
-    /// The bytes, and the event.
+    /// Ends the chunk in its area, and records the event.
     #[inline(always)]
     fn record(&self, area: &AuxArea, chunk: Chunk, written: u64, flags: u64, guard: &NoPreempt) {
         let told = area.end(chunk, written);
@@ -174,7 +175,8 @@ impl AuxSource {
         self.recorders.record(&record, guard);
     }
 
-    /// Keeps the areas of `channel`, where no chunk of an earlier trace is open. `changing` is held. May sleep.
+    /// Keeps the areas of `channel` on the CPUs where no chunk of an earlier trace is open. `changing` is held.
+    /// May sleep.
     fn keep(&self, channel: &Channel) {
         let mut retired = Retired::new();
         for cpu in cpu::possible() {
@@ -188,8 +190,8 @@ impl AuxSource {
         }
     }
 
-    /// Lets those go in which no chunk is open. `changing` is held, or nobody else is there. Nobody begins
-    /// one in them any more. May sleep.
+    /// Releases the kept areas in which no chunk is open. No new chunk can begin in a kept area. `changing` is
+    /// held, or nobody else uses the source. May sleep.
     fn let_go(&self) {
         let mut retired = Retired::new();
         for this in cpu::possible().filter_map(|cpu| self.cpus.of(cpu)) {
@@ -199,7 +201,7 @@ impl AuxSource {
         }
     }
 
-    /// Its module goes: there is no chunk any more. May sleep.
+    /// Releases all areas: the source's module is unloaded, so no chunk is open. May sleep.
     pub(crate) fn end_all(&self) {
         let _changing = self.changing.lock();
         self.let_go();
@@ -230,7 +232,7 @@ impl EventSource for Arc<AuxSource> {
 }
 
 impl ProbeList for AuxSource {
-    /// `ENXIO`: the channel has no AUX areas; `EUSERS`: another one records it.
+    /// `ENXIO`: the channel has no AUX areas; `EUSERS`: another channel records the source.
     fn attach(&self, new: NewProbe<'_>) -> Result {
         let Some(channel) = new.channel else {
             return self.recorders.attach(new.probe);
@@ -252,11 +254,13 @@ impl ProbeList for AuxSource {
         let _changing = self.changing.lock();
         let owner = self.owner.get_arc();
         if let Some(owner) = owner.filter(|owner| probe.event_of(owner).is_some()) {
-            // Before: a chunk that ends between the two finds its area in one of them.
+            // This comes first: a chunk that ends between the two steps then finds its area in the owner or
+            // among the kept.
             self.keep(&owner);
-            // Who begins or ends a chunk finds no owner from now on, and is waited for.
+            // This waits until nobody begins or ends a chunk with the owner; later calls find no owner.
             self.owner.replace(None);
-            // Of those that were begun meanwhile, where one of an earlier trace was open before.
+            // Chunks may have begun since the first call, on CPUs where a chunk of an earlier trace was open
+            // then. Their areas are kept now.
             self.keep(&owner);
             self.let_go();
         }
@@ -264,7 +268,7 @@ impl ProbeList for AuxSource {
     }
 }
 
-/// What says which area it is.
+/// The number that identifies an area.
 fn address(area: &AuxArea) -> u64 {
     core::ptr::from_ref(area).addr() as u64
 }

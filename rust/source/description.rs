@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What another module says of an event.
+//! Descriptions of events, as other modules give them.
 
 use crate::abi::schema::{Field, FieldType, Integer, LabelPlace, Labels, Shown};
 use core::ops::Range;
@@ -12,7 +12,7 @@ pub(crate) type FullName<'a> = (&'a str, &'a str);
 /// The most fields that an event may have.
 const MAX_FIELDS: usize = 64;
 
-/// What stands before an array of variable length: the number of its elements.
+/// The type of the field before an array of variable length: the number of the array's elements.
 const LENGTH: FieldType<'static> = FieldType::unsigned(32);
 
 /// Names and fields of an event.
@@ -23,29 +23,30 @@ pub(crate) struct Description {
     subsystem: Name,
     name: Name,
     fields: KVec<(Name, DescribedType)>,
-    /// Of the fields whose values have names: the place of each, and those of its labels.
+    /// For each field whose values have names: the place of the field, and the range of its labels in `labels`.
     named: KVec<(usize, Range<usize>)>,
     labels: KVec<LabelPlace>,
-    /// Bytes of all fields of fixed size.
+    /// Total bytes of all fields of fixed size.
     fixed: usize,
 }
 
-/// Where a name stands in the text.
+/// The place of a name in the text.
 type Name = Range<u16>;
 
 /// A field's type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DescribedType {
-    /// An integer, or a known number of them.
+    /// An integer, or an array with a known number of integers.
     Fixed(FieldType<'static>),
-    /// As many integers as the field before says.
+    /// An array of integers; the field before says how many.
     Sequence(Integer),
     /// A NUL-terminated string.
     String,
 }
 
 impl Description {
-    /// That of an event without fields. `EINVAL`: a name is no C identifier, or too long. May sleep.
+    /// The description of an event without fields. `EINVAL`: a name is not a C identifier, or is too long. May
+    /// sleep.
     pub(crate) fn new(subsystem: &[u8], name: &[u8]) -> Result<Self> {
         let mut description = Self {
             text: KVec::new(),
@@ -56,7 +57,7 @@ impl Description {
             labels: KVec::new(),
             fixed: 0,
         };
-        // Some of the kernel's have a '-'.
+        // Some of the kernel's subsystems have a '-' in their names.
         let between = subsystem.split(|&byte| byte == b'-');
         between.into_iter().try_for_each(|part| check(part, 31))?;
         if subsystem.len() > 31 {
@@ -67,8 +68,8 @@ impl Description {
         Ok(description)
     }
 
-    /// Adds a field behind the others; one of variable length is two. `EINVAL`: as for
-    /// [`new`](Self::new), or there are too many.
+    /// Adds a field behind the others; an array of variable length takes two fields. `EINVAL`: as for
+    /// [`new`](Self::new), or there are too many fields.
     pub(crate) fn add_field(&mut self, name: &[u8], kind: DescribedType) -> Result {
         check(name, 31)?;
         match kind {
@@ -87,8 +88,8 @@ impl Description {
         self.push(name, kind)
     }
 
-    /// What a value of the last field is called; unless it is called something already, or `name` is
-    /// empty. `EINVAL`: the field is no integer, or the name no text of one line. May sleep.
+    /// Names a value of the last field; does nothing if the value has a name already, or if `name` is empty.
+    /// `EINVAL`: the field is not an integer, or `name` is not text of one line. May sleep.
     pub(crate) fn add_label(&mut self, value: u64, name: &[u8]) -> Result {
         let Some((_, DescribedType::Fixed(FieldType::Integer(integer)))) = self.fields.last()
         else {
@@ -124,7 +125,7 @@ impl Description {
         Ok(())
     }
 
-    /// Those of the field at this place, if there are some.
+    /// The labels of the field at this place, if it has any.
     fn labels(&self, place: usize) -> Option<Labels<'_>> {
         let (_, labels) = self.named.iter().find(|(field, _)| *field == place)?;
         Some(Labels::new(&self.text, self.labels.get(labels.clone())?))
@@ -182,7 +183,7 @@ impl Description {
         Some(Field::new(self.text(name), ty))
     }
 
-    /// Whether its fields have the same names and types as another one's, whatever their values are called.
+    /// Whether the fields have the same names and types as another event's, whatever names their values have.
     pub(crate) fn has_fields_of(&self, other: &Self) -> bool {
         let same = |((name, kind), (other_name, other_kind)): (
             &(Name, DescribedType),
@@ -191,17 +192,17 @@ impl Description {
         self.fields.len() == other.fields.len() && self.fields.iter().zip(&other.fields).all(same)
     }
 
-    /// Whether the description that another one was made from can be the one that this was, by names and sizes: the
-    /// kernel's own does not always say what a value means.
+    /// Whether both descriptions can come from the same description of the kernel's: this compares names and
+    /// sizes only, because the kernel's own description does not always say what a value means.
     pub(crate) fn is_outlined_as(&self, other: &Self) -> bool {
         self.outline().eq(other.outline())
     }
 
-    /// What each field of the kernel's is called, and its size if that is fixed.
+    /// The name of each field of the kernel's, and its size if that is fixed.
     fn outline(&self) -> impl Iterator<Item = (&str, Option<usize>)> {
         let next = self.fields.iter().skip(1).map(|(_, kind)| Some(kind));
         let fields = self.fields.iter().zip(Iterator::chain(next, [None]));
-        // The length of an array is no field of its own.
+        // The kernel does not count the length of an array as a field.
         let fields = fields.filter(|(_, next)| !matches!(next, Some(DescribedType::Sequence(_))));
         fields.map(|((name, kind), _)| match kind {
             DescribedType::Fixed(ty) => (self.text(name), ty.size()),
@@ -209,18 +210,18 @@ impl Description {
         })
     }
 
-    /// Bytes of the fields of fixed size, those before arrays of variable length not counted.
+    /// Total bytes of the fields of fixed size, without the lengths of arrays of variable length.
     pub(crate) fn fixed(&self) -> usize {
         self.fixed
     }
 
-    /// Whether not all of its records have the same size.
+    /// Whether the sizes of the event's records differ.
     pub(crate) fn varies(&self) -> bool {
         let mut fields = self.fields.iter();
         fields.any(|(_, kind)| !matches!(kind, DescribedType::Fixed(_)))
     }
 
-    /// Whether nothing but a string at the end, if there is one, is of variable size.
+    /// Whether no field is of variable size, except perhaps a string at the end.
     pub(crate) fn has_only_last_string(&self) -> bool {
         let mut fields = self.fields.iter().rev();
         let last = fields.next();
@@ -229,7 +230,7 @@ impl Description {
     }
 }
 
-/// What so many of its bits mean.
+/// The 64-bit value of an integer's lowest bits: extended with its sign, or with zeros.
 fn extended(value: u64, integer: Integer) -> u64 {
     let unused = 64 - u32::from(integer.bits);
     let value = value << unused;
@@ -240,7 +241,7 @@ fn extended(value: u64, integer: Integer) -> u64 {
     }
 }
 
-/// `EINVAL`: it is no C identifier, or longer than so many bytes.
+/// `EINVAL`: the name is not a C identifier, or is longer than `longest` bytes.
 fn check(name: &[u8], longest: usize) -> Result {
     let is_identifier = name
         .iter()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events of tracepoints whose handlers are in another module: rtrace-events makes them from the kernel's own macros
-//! (`events/`).
+//! Events of tracepoints whose handlers are in another module: rtrace-events makes the handlers from the
+//! kernel's own macros (`events/`).
 //!
 //! The handler computes the size of its record, reserves the space by a call of this module, writes the record, and
 //! commits it by a second call.
@@ -18,11 +18,11 @@ use kernel::error::Result;
 
 /// An event whose handler is in another module.
 pub(crate) struct External {
-    /// Its names and fields.
+    /// The event's names and fields.
     pub(crate) description: Description,
-    /// The tracepoint that fires it.
+    /// The tracepoint that fires the event.
     pub(crate) tracepoint: AttachPoint,
-    /// Its handler.
+    /// The handler.
     pub(crate) handler: Handler<Probe>,
 }
 

@@ -2,11 +2,11 @@
 
 //! The sources: where events come from. Each event has an [`EventSource`], which has a file or a folder of its own here.
 //!
-//! [Declared](typed) events have a probe each. [System calls](syscall) have two probes for all of them. An event
-//! can have its probe in [another module](external), which can also [provide](provided) events by itself, or write
-//! [chunks](aux) of raw bytes. Users [define](dynamic) events. The rest are calls of [functions](function),
-//! [samples](sampled) of what runs, [latencies](latency) that are measured, the [state](state) before a trace, and
-//! other events of ftrace's, which [perf](perf) hands over.
+//! Each [declared](typed) event has its own probe. All [system calls](syscall) share two probes. The probe of
+//! an event can be in [another module](external); another module can also [provide](provided) events by itself,
+//! or write [chunks](aux) of raw bytes. Users [define](dynamic) events. The other events are calls of
+//! [functions](function), [samples](sampled) of the code that runs, measured [latencies](latency), the
+//! [state](state) before a trace, and other events of ftrace's, which [perf](perf) hands over.
 
 pub(crate) mod attached;
 pub(crate) mod aux;

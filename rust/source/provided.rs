@@ -24,8 +24,8 @@ pub(crate) struct Provided {
 }
 
 impl Provided {
-    /// An event that nobody records. `EINVAL`: of variable size is not just a string at its end. May
-    /// sleep.
+    /// Makes an event that nobody records. `EINVAL`: a field other than a string at the end is of variable
+    /// size. May sleep.
     pub(crate) fn new(description: Description) -> Result<Arc<Self>> {
         if !description.has_only_last_string() {
             return Err(EINVAL);
@@ -39,13 +39,12 @@ impl Provided {
         )
     }
 
-    /// Whether somebody records it. Any context, NMI included.
+    /// Whether somebody records the event. Any context, NMI included.
     pub(crate) fn is_recorded(&self) -> bool {
         self.recorders.is_any(&NoPreempt::new())
     }
 
-    /// Records it if it is enabled. `EINVAL` if `data` is not of its size. Any context, NMI
-    /// included.
+    /// Records the event if it is enabled. `EINVAL` if `data` has the wrong size. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn emit(&self, data: &[u8], text: &[u8]) -> Result {
         let guard = NoPreempt::new();
@@ -95,7 +94,7 @@ impl ProbeList for Provided {
     }
 }
 
-/// A provided event's fields as a record's tail.
+/// The fields of a provided event, as a record's tail.
 struct Record<'a> {
     data: &'a [u8],
     text: &'a [u8],

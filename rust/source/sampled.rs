@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sampled events: what runs on each CPU, looked at again and again.
+//! Sampled events: periodic samples of the code that runs on each CPU.
 //!
-//! The kernel's perf interrupts what runs: after so many cycles of the processor, where it has a counter for
-//! them, in an NMI; or when a timer ends. Each channel that records such an event has a sampler of its own, so
-//! several do not disturb each other; it works while the event is recorded.
+//! The kernel's perf interrupts the running code: after a number of the processor's cycles, where it has a
+//! counter for them, in an NMI; or when a timer expires. Each channel that records such an event has a sampler
+//! of its own, so several channels do not disturb each other; a sampler works while the event is recorded.
 
 use super::attached::AttachedProbes;
 use super::description::FullName;
@@ -30,14 +30,14 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 enum Pace {
     /// Time, by a timer.
     CpuClock,
-    /// The processor's cycles, by a counter of its.
+    /// The processor's cycles, by one of its counters.
     Cycles,
 }
 
 impl Pace {
     const ALL: [Self; 2] = [Self::CpuClock, Self::Cycles];
 
-    /// Its event's name.
+    /// The event's name.
     const fn name(self) -> &'static str {
         match self {
             Self::CpuClock => "profile_cpu_clock",
@@ -77,7 +77,7 @@ record! {
 pub(crate) struct Sampled {
     pace: Pace,
     hotplug: Arc<Hotplug<Arrivals>>,
-    /// One for each that records it.
+    /// A sampler for each recorder of the event.
     #[pin]
     samplers: Mutex<KVec<(Arc<Sampling>, Sampler<Sampling>)>>,
 }
@@ -141,16 +141,16 @@ impl ProbeList for Sampled {
     }
 }
 
-/// Who gets samples, and how many there were.
+/// A probe that gets samples, and its counters.
 struct Sampling {
     probe: Arc<Probe>,
     progress: PerCpu<Progress>,
 }
 
-/// The samples of one CPU. Written by it alone, one at a time: perf calls no handler of an event while
-/// one runs.
+/// The counters of one CPU. Only this CPU writes them, and never from two handlers at once: perf does not call
+/// the handler of an event while one runs.
 struct Progress {
-    /// The timer of the last one, and when it was due.
+    /// The timer of the last sample, and the time at which that sample was due.
     timer: SharedWord,
     due: SharedWord,
     missed: SharedWord,
@@ -167,8 +167,8 @@ impl Progress {
         }
     }
 
-    /// Counts the samples that did not come before one of a timer: it goes by a fixed period, and where it
-    /// is late by more than that it goes on at the next multiple.
+    /// Counts the samples that a timer missed before this one. The timer has a fixed period; if it is late by
+    /// more than a period, it continues at the next multiple.
     fn count_missed(&self, timer: SampleTimer, period: u64) {
         let last = self.due.load();
         if self.timer.load() == timer.id {
@@ -176,7 +176,7 @@ impl Progress {
             let missed = periods.unwrap_or(0).saturating_sub(1);
             self.missed.store(self.missed.load().wrapping_add(missed));
         }
-        // Else the CPU was away meanwhile.
+        // With another timer, the CPU was offline meanwhile, and nothing is counted.
         self.timer.store(timer.id);
         self.due.store(timer.due);
     }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How long something takes, by the cheapest clock that can be trusted.
+//! Measures durations with the cheapest clock that can be trusted.
 
 use crate::arch::clock::{monotonic_ns, tsc};
 use crate::sys::clock::tsc_frequency;
 
-/// Reads a clock twice. It need not be the trace's.
+/// A clock, read at the beginning and at the end of a duration. It need not be the trace's clock.
 #[derive(Clone, Copy)]
 pub(super) enum Stopwatch {
-    /// The processor's time stamp counter: nanoseconds in a tick, of which 32 bits are behind the point.
+    /// The processor's time stamp counter. The number is the length of a tick, in units of 2^-32 nanoseconds.
     Tsc(u64),
     /// The kernel's monotonic clock.
     Monotonic,
 }
 
 impl Stopwatch {
-    /// The cheapest one.
+    /// The cheapest clock that can be trusted.
     pub(super) fn best() -> Self {
-        // A frequency is 1000 ticks at least, so that there is no division by 0.
+        // The frequency is at least 1000 ticks, so the divisor is not 0.
         match tsc_frequency().and_then(|frequency| (1_000_000_000_u64 << 32).checked_div(frequency))
         {
             Some(per_tick) => Self::Tsc(per_tick),
@@ -25,7 +25,7 @@ impl Stopwatch {
         }
     }
 
-    /// A moment. Any context, NMI included.
+    /// The current time, in the clock's ticks. Any context, NMI included.
     #[inline(always)]
     pub(super) fn read(self) -> u64 {
         match self {
@@ -34,7 +34,7 @@ impl Stopwatch {
         }
     }
 
-    /// Nanoseconds from one moment to another. Any context, NMI included.
+    /// The nanoseconds from one reading to another. Any context, NMI included.
     #[inline(always)]
     pub(super) fn ns_between(self, begin: u64, end: u64) -> u64 {
         // The clocks of two CPUs may differ by a little.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Dynamic events: those that users define where the kernel has no event: by kprobes, in programs by
-//! uprobes, and at tracepoints. What is recorded is read from registers and memory by a
-//! [program](program).
+//! Dynamic events: users define them where the kernel has no event, by kprobes, in programs by uprobes, and at
+//! tracepoints. A [program](program) reads the recorded values from registers and memory.
 
 mod program;
 mod traced;
@@ -30,22 +29,23 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 use program::FetchProgram;
 use traced::AtTracepoint;
 
-/// The longest record, in bytes.
+/// The maximum size of a record, in bytes.
 const LONGEST: usize = 512;
 
 /// An event that a user has defined.
 #[pin_data]
 pub(crate) struct Dynamic {
     description: Description,
-    /// The line that defines it.
+    /// The line that defines the event.
     definition: CString,
     firing: Arc<Firing>,
-    /// Held to change who records it, and with it whether the hook is on. None once it was taken away.
+    /// Held to change the recorders, and to switch the hook on or off for them. None once the event was
+    /// removed.
     #[pin]
     hook: Mutex<Option<Hook>>,
 }
 
-/// What happens when it fires.
+/// The actions when the event fires.
 #[pin_data]
 struct Firing {
     program: FetchProgram,
@@ -53,7 +53,7 @@ struct Firing {
     recorders: Recorders,
 }
 
-/// What makes it fire; on while somebody records it.
+/// The mechanism that fires the event; it is on while somebody records the event.
 enum Hook {
     Reached(Kprobe<Firing>),
     Returned(Kretprobe<Firing>),
@@ -61,13 +61,13 @@ enum Hook {
     Traced(AtTracepoint),
 }
 
-/// Why an event cannot be.
+/// The reason why an event cannot be defined.
 pub(crate) enum NoEvent<'a> {
     /// The line is wrong.
     Wrong(Refusal),
-    /// There can be no probe at its place.
+    /// A probe is not possible at the place.
     NoProbe(ProbeLine<'a>, Error),
-    /// There is no memory.
+    /// Memory is lacking.
     Memory(Error),
 }
 
@@ -114,7 +114,7 @@ impl fmt::Display for NoEvent<'_> {
 }
 
 impl NoEvent<'_> {
-    /// The byte of the line that it is about.
+    /// The place of the error in the line, in bytes.
     pub(crate) fn at(&self) -> usize {
         match self {
             Self::Wrong(refusal) => refusal.at,
@@ -123,7 +123,7 @@ impl NoEvent<'_> {
         }
     }
 
-    /// The error for who wrote it.
+    /// The error for the writer of the line.
     pub(crate) fn error(&self) -> Error {
         match self {
             Self::Wrong(_) => EINVAL,
@@ -179,12 +179,12 @@ impl Dynamic {
         )?)
     }
 
-    /// The line that defines it.
+    /// The line that defines the event.
     pub(crate) fn definition(&self) -> &str {
         as_str(&self.definition)
     }
 
-    /// It was taken away: nothing is left where it fired, if nobody records it. May sleep.
+    /// Retires an event that was removed: if nobody records it, its hook is removed at once. May sleep.
     pub(crate) fn retire(&self) {
         let mut hook = self.hook.lock();
         if !self.is_recorded() {
@@ -192,18 +192,18 @@ impl Dynamic {
         }
     }
 
-    /// How often it fired and was not seen.
+    /// The number of times that the event fired but was not recorded.
     pub(crate) fn missed(&self) -> u64 {
         match &*self.hook.lock() {
             Some(Hook::Reached(probe)) => probe.missed(),
             Some(Hook::Returned(probe)) => probe.missed().wrapping_add(probe.missed_at_once()),
             Some(Hook::Traced(place)) => place.missed(),
-            // A program waits.
+            // A program waits, so none of its events is missed.
             Some(Hook::InProgram(_)) | None => 0,
         }
     }
 
-    /// Whether somebody records it.
+    /// Whether somebody records the event.
     pub(crate) fn is_recorded(&self) -> bool {
         self.firing.recorders.is_any(&NoPreempt::new())
     }
@@ -224,7 +224,7 @@ impl EventSource for Arc<Dynamic> {
 }
 
 impl ProbeList for Dynamic {
-    /// `EINVAL`: the module whose code it is in is gone; `ENOENT`: it was taken away.
+    /// `EINVAL`: the module with the probed code was unloaded; `ENOENT`: the event was removed.
     fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
         let mut hook = self.hook.lock();
         let hook = (*hook).as_mut().ok_or(ENOENT)?;
@@ -313,7 +313,7 @@ impl Returned for Firing {
 }
 
 impl Firing {
-    /// Fires at a tracepoint, which was called with these arguments.
+    /// Records a call of a tracepoint with these arguments.
     fn fire_called(&self, arguments: &Registers) {
         let record = self.fetch(arguments);
         let guard = NoPreempt::new();
@@ -323,12 +323,13 @@ impl Firing {
     fn fetch(&self, registers: &Registers) -> TextParts<LONGEST> {
         let mut record = TextParts::new();
         self.program.fetch_at_entry(registers, &mut record);
-        // Where a program's function returns nothing was read before.
+        // In a program, at a function's return, no value was read when the function was called, so both parts
+        // are read here.
         self.program.fetch_at_return(registers, &mut record);
         record
     }
 
-    /// Records what was read where code was stopped with these registers.
+    /// Records values that were read; the code was stopped with these registers.
     fn record(&self, record: &TextParts<LONGEST>, registers: &Registers) {
         let guard = NoPreempt::new();
         let fields = Bytes(record.bytes());
@@ -337,7 +338,7 @@ impl Firing {
     }
 }
 
-/// What an event is called: as it was named, or after its place, as ftrace does it.
+/// The event's name: the given one, or a name made from the place, as ftrace does it.
 fn own_name(probe: &ProbeLine<'_>) -> Result<CString> {
     if let Some(Name { event, .. }) = probe.name {
         return CString::try_from_fmt(fmt!("{event}"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How the fields of a dynamic event are read when it fires.
+//! The program that reads the fields of a dynamic event when the event fires.
 
 use super::{NoEvent, LONGEST};
 use crate::abi::schema::{FieldType, Integer};
@@ -12,52 +12,52 @@ use crate::sys::nofault::{AddressSpace, Somewhere, TextParts};
 use kernel::prelude::*;
 use kernel::str::CString;
 
-/// What is in a text that cannot be read: as ftrace's.
+/// The text that is recorded for unreadable text, as ftrace's.
 const FAULT: &[u8] = b"(fault)";
 
-/// The longest text, without its NUL.
+/// The maximum length of a text, without its NUL.
 const TEXT_MAX: usize = 255;
 
-/// How all fields are read. Those that are read at a function's beginning come first.
+/// The instructions for all fields. The fields that are read when a function begins come first.
 pub(super) struct FetchProgram {
     at_entry: KVec<Fetch>,
     at_return: KVec<Fetch>,
 }
 
-/// How a field is read.
+/// The instructions for one field.
 struct Fetch {
     from: Source,
-    /// Where the source is in memory.
+    /// The address space of the source.
     home: AddressSpace,
     steps: KVec<Step>,
     as_what: As,
-    /// Bytes that those behind it need at least.
+    /// Bytes of the record to keep free: the minimum that the later fields need.
     keep: usize,
 }
 
-/// From a pointer to what is there.
+/// A step from a pointer to the memory that it points to, at an offset.
 struct Step {
     offset: i64,
     space: AddressSpace,
 }
 
-/// Where a value begins.
+/// The beginning of a value.
 #[derive(Clone, Copy)]
 enum Source {
     Register(Register),
-    /// So many words from where the stack is.
+    /// The word at this index on the stack.
     StackWord(u16),
     Constant(u64),
-    /// The name of the task that runs.
+    /// The name of the current task.
     Comm,
 }
 
-/// What is recorded of a value.
+/// The part of a value that is recorded.
 #[derive(Clone, Copy)]
 enum As {
-    /// Its lowest bytes.
+    /// The value's lowest bytes.
     Number(usize),
-    /// Some of its bits, in so many bytes.
+    /// Some of the value's bits, in this number of bytes.
     Bits { shift: u8, mask: u64, size: usize },
     /// The text at this address.
     Text { is_user: bool },
@@ -66,7 +66,7 @@ enum As {
 }
 
 impl FetchProgram {
-    /// That of `probe`, whose fields go into the description.
+    /// The program for `probe`; also adds its fields to the description.
     pub(super) fn new<'a>(
         probe: &ProbeLine<'a>,
         description: &mut Description,
@@ -76,7 +76,7 @@ impl FetchProgram {
             at_return: KVec::new(),
         };
         let is_in_file = probe.place.is_in_file();
-        // A program's code is probed where it may sleep.
+        // Code of a program is probed where sleeping is allowed.
         let home = if is_in_file {
             AddressSpace::UserFaults
         } else {
@@ -108,14 +108,14 @@ impl FetchProgram {
         Ok(program)
     }
 
-    /// Reads what is read where code is reached, or a function begins.
+    /// Reads the fields of the entry: when code is reached, or a function begins.
     pub(super) fn fetch_at_entry(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         for fetch in &self.at_entry {
             fetch.fetch(registers, to);
         }
     }
 
-    /// Reads what is read where a function returns.
+    /// Reads the fields of the return, when a function returns.
     pub(super) fn fetch_at_return(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         for fetch in &self.at_return {
             fetch.fetch(registers, to);
@@ -123,7 +123,7 @@ impl FetchProgram {
     }
 }
 
-/// Whether it is read when the function returns. Its arguments may be gone by then.
+/// Whether the argument is read at the return. The function's own arguments may be lost by then.
 fn is_at_return(argument: &Argument<'_>) -> bool {
     !matches!(argument.base, Base::Argument(_) | Base::Comm)
 }
@@ -142,7 +142,7 @@ fn add_field(description: &mut Description, argument: &Argument<'_>, fetch: &Fet
         (_, Some(Type::Hex(bits))) => integer(Integer::hex(bits)),
         (_, Some(Type::BitField { size, .. })) => integer(Integer::unsigned(size)),
         _ if fetch.home.is_user() => integer(Integer::hex(64)),
-        // It may be one for all we know.
+        // The value may be a kernel address.
         _ => integer(Integer::address()),
     };
     description.add_field(name.to_bytes(), kind)
@@ -208,7 +208,7 @@ impl Fetch {
         })
     }
 
-    /// Bytes that it needs at least.
+    /// Minimum number of bytes of the field.
     fn least(&self) -> usize {
         match self.as_what {
             As::Number(size) | As::Bits { size, .. } => size,
@@ -220,7 +220,7 @@ impl Fetch {
     #[inline(always)]
     fn fetch(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         match (self.as_what, self.from) {
-            // What most of them are.
+            // This is the most frequent case.
             (As::Number(size), Source::Register(register)) if self.steps.is_empty() => {
                 to.put_number(registers.get(register), size);
             }
@@ -258,7 +258,7 @@ impl Fetch {
         }
     }
 
-    /// The value, of whose memory `size` bytes are read. [`None`]: they cannot be.
+    /// The value, for which `size` bytes of memory are read. [`None`]: they cannot be read.
     fn value(&self, registers: &Registers, size: usize) -> Option<u64> {
         let place = self.place(registers)?;
         if self.steps.is_empty() {
@@ -267,7 +267,7 @@ impl Fetch {
         place.read(size)
     }
 
-    /// Where the value is, if it is in memory; else it is the address.
+    /// The place of the value in memory; if the value is not in memory, `address` is the value itself.
     fn place(&self, registers: &Registers) -> Option<Somewhere> {
         let mut place = Somewhere {
             address: self.from.value(registers, self.home)?,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Dynamic events at tracepoints, also those that have no event of the kernel's own (`*_tp`).
+//! Dynamic events at tracepoints, including tracepoints without an event of the kernel's own (`*_tp`).
 
 use super::Firing;
 use crate::arch::preempt::{level, NoPreempt};
@@ -13,7 +13,7 @@ use crate::sys::tracepoint::{Attachments, Handler, Traced, Tracepoint, Tracepoin
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What makes an event fire at a tracepoint.
+/// The hook that fires an event at a tracepoint.
 pub(super) struct AtTracepoint {
     tracepoint: Tracepoint,
     handler: Handler<Guarded>,
@@ -21,22 +21,22 @@ pub(super) struct AtTracepoint {
     attached: Attachments<Guarded>,
 }
 
-/// An event that may fire itself: memory that it reads may not be there, and that is a tracepoint, too.
+/// An event that may fire itself: reading memory that is not present can reach a tracepoint, too.
 struct Guarded {
     firing: Arc<Firing>,
     cpus: PerCpu<OnCpu>,
 }
 
 struct OnCpu {
-    /// The levels of the contexts that are inside.
+    /// A bit for each context level that is inside.
     inside: LocalWord,
-    /// How often it fired itself, which is not recorded.
+    /// The number of times that the event fired itself. These are not recorded.
     recursions: LocalWord,
 }
 
 impl AtTracepoint {
-    /// Where the tracepoint `name` is. `ENOENT`: the kernel proper has none of this name; `ENOSYS`: this kernel
-    /// checks handlers' prototypes. May sleep.
+    /// Finds the tracepoint `name`. `ENOENT`: the kernel proper has no tracepoint of this name; `ENOSYS`: this
+    /// kernel checks the prototypes of handlers. May sleep.
     pub(super) fn new(name: &str, firing: Arc<Firing>) -> Result<Self> {
         let handler = Handler::of_any().ok_or_else(enosys)?;
         let tracepoint = Tracepoints::new()?.find(name).ok_or(ENOENT)?;
@@ -53,7 +53,7 @@ impl AtTracepoint {
         })
     }
 
-    /// Has it fire from now on. May sleep.
+    /// Enables the event. May sleep.
     pub(super) fn enable(&mut self) -> Result {
         if self.attached.iter().next().is_some() {
             return Ok(());
@@ -62,12 +62,12 @@ impl AtTracepoint {
         self.attached.attach(self.tracepoint, self.handler, guarded)
     }
 
-    /// Has it not fire any more. May sleep.
+    /// Disables the event. May sleep.
     pub(super) fn disable(&mut self) {
         self.attached = Attachments::new();
     }
 
-    /// How often it fired itself.
+    /// The number of times that the event fired itself.
     pub(super) fn missed(&self) -> u64 {
         let cpus = cpu::possible().filter_map(|cpu| self.guarded.cpus.of(cpu));
         cpus.fold(0, |sum, cpu| sum.wrapping_add(cpu.recursions.load()))
@@ -79,7 +79,8 @@ impl Traced for Guarded {
         let guard = NoPreempt::new();
         let OnCpu { inside, recursions } = self.cpus.this_cpu(&guard);
         let bit = level().bit();
-        // An interruption has a higher level than all that are inside. It leaves before these go on.
+        // An interruption has a higher level than all contexts that are inside, and leaves before they
+        // continue.
         if inside.load() >= bit {
             return recursions.increment();
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is recorded where functions are called, and where they return.
+//! Records calls of functions, and their returns.
 
 use super::kind::{FunctionRecord, GraphEntryRecord, GraphExitRecord};
 use crate::arch::preempt::NoPreempt;
@@ -14,26 +14,26 @@ use crate::sys::functions::call::Calls;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Who records that functions are called.
+/// The recorders of calls, without returns.
 #[pin_data]
 pub(super) struct Beginnings {
     #[pin]
     pub(super) recorders: Recorders,
 }
 
-/// Who records calls and returns.
+/// The recorders of calls and returns.
 #[pin_data]
 pub(super) struct Graph {
     #[pin]
     pub(super) entries: Recorders,
     #[pin]
     pub(super) exits: Recorders,
-    /// So many calls in each other are traced; 0: all.
+    /// Maximum call depth that is traced; 0 for no limit.
     pub(super) max_depth: SharedWord,
     stopwatch: Stopwatch,
 }
 
-/// What is kept from a call to its return.
+/// Data kept from a call to its return.
 #[derive(Clone, Copy)]
 pub(super) struct PendingCall {
     time: u64,
@@ -41,20 +41,20 @@ pub(super) struct PendingCall {
 }
 
 impl Beginnings {
-    /// Nobody does. May sleep.
+    /// Makes it without recorders. May sleep.
     pub(super) fn new() -> Result<Arc<Self>> {
         let nobody = pin_init!(Self { recorders <- Recorders::new() });
         Arc::pin_init(nobody, GFP_KERNEL)
     }
 
-    /// Whether somebody does.
+    /// Whether it has any recorder.
     pub(super) fn is_any(&self) -> bool {
         self.recorders.is_any(&NoPreempt::new())
     }
 }
 
 impl Graph {
-    /// Nobody does. May sleep.
+    /// Makes it without recorders. May sleep.
     pub(super) fn new() -> Result<Arc<Self>> {
         let nobody = pin_init!(Self {
             entries <- Recorders::new(),
@@ -65,7 +65,7 @@ impl Graph {
         Arc::pin_init(nobody, GFP_KERNEL)
     }
 
-    /// Whether somebody does.
+    /// Whether it has any recorder.
     pub(super) fn is_any(&self) -> bool {
         let guard = NoPreempt::new();
         self.entries.is_any(&guard) || self.exits.is_any(&guard)
@@ -108,7 +108,7 @@ impl Calls for Graph {
             },
             &guard,
         );
-        // Last, so that what recording takes is no part of the call.
+        // The clock is read last, so that the time for recording does not count as part of the call.
         let time = self.stopwatch.read();
         Some(PendingCall { time, depth })
     }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which functions a session traces.
+//! The functions that a session traces.
 
 use super::set::FunctionSet;
 use kernel::prelude::*;
 
-/// Which functions are traced.
+/// The functions to trace.
 pub(crate) struct TracedFunctions {
-    /// These alone.
+    /// The chosen functions; no others are traced.
     pub(crate) only: FunctionSet,
-    /// Of these, not these.
+    /// The functions among `only` that are not traced.
     pub(crate) not: FunctionSet,
 }
 
 impl TracedFunctions {
-    /// None.
+    /// Traces no function.
     pub(super) const NONE: Self = Self {
         only: FunctionSet::NONE,
         not: FunctionSet::NONE,
     };
 
-    /// The same.
+    /// Copies the choice.
     pub(super) fn try_clone(&self) -> Result<Self> {
         Ok(Self {
             only: self.only.try_clone()?,
@@ -28,7 +28,7 @@ impl TracedFunctions {
         })
     }
 
-    /// Puts out functions that `goes` picks. Whether there were any.
+    /// Removes the functions for which `goes` is true. Returns whether there were any.
     pub(super) fn drop_if(&mut self, goes: impl Fn(usize) -> bool) -> bool {
         let before = self.only.len() + self.not.len();
         self.only.drop_if(&goes);

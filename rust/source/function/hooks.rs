@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is hooked to functions: while somebody records one of the events, and there is a function to be traced.
+//! The hooks at functions. They exist while somebody records one of the events and there is a function to
+//! trace.
 
 use super::calls::{Beginnings, Graph};
 use super::choice::TracedFunctions;
@@ -16,11 +17,11 @@ use crate::sys::signal;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// What is hooked to functions.
+/// A session's hooks at functions.
 ///
-/// Two locks, as a session has them: `hooked` is held by who changes something, from the first look to
-/// the end, which may take seconds; `state` is held for moments, so that nobody who only looks waits.
-/// `hooked` is taken before `state`.
+/// There are two locks, as in a session. `hooked` is held during a whole change, from the first look to the
+/// end, which may take seconds; `state` is held only for moments, so that readers need not wait. `hooked` is
+/// taken before `state`.
 #[pin_data]
 pub(super) struct Hooks {
     begins: Arc<Beginnings>,
@@ -31,7 +32,7 @@ pub(super) struct Hooks {
     state: Mutex<State>,
 }
 
-/// What is hooked now, and to which functions.
+/// The present hooks, and their functions.
 struct Hooked {
     begins: Option<(BeginHook<Beginnings>, FunctionSet)>,
     /// The functions that `State::calls` is hooked to.
@@ -41,12 +42,12 @@ struct Hooked {
 struct State {
     choice: TracedFunctions,
     calls: Option<CallHook<Graph>>,
-    /// How often hooks that are gone have missed a call.
+    /// The number of calls that removed hooks have missed.
     missed: u64,
 }
 
 impl Hooks {
-    /// None, and nobody records anything. May sleep.
+    /// Makes it without hooks and without recorders. May sleep.
     pub(super) fn new() -> Result<Arc<Self>> {
         let hooked = Hooked {
             begins: None,
@@ -78,22 +79,22 @@ impl Hooks {
         Ok(())
     }
 
-    /// Calls `look` with what is chosen.
+    /// Calls `look` with the chosen functions.
     pub(super) fn look<R>(&self, look: impl FnOnce(&TracedFunctions) -> R) -> R {
         look(&self.state.lock().choice)
     }
 
-    /// So many calls in each other are traced in a graph; 0: all.
+    /// Maximum call depth of graphs; 0 for no limit.
     pub(super) fn max_depth(&self) -> u64 {
         self.calls.max_depth.load()
     }
 
-    /// Has so many traced.
+    /// Sets the maximum call depth.
     pub(super) fn set_max_depth(&self, depth: u32) {
         self.calls.max_depth.store(depth.into());
     }
 
-    /// How many calls were not seen in graphs.
+    /// The number of calls that graphs have missed.
     pub(super) fn missed(&self) -> u64 {
         let state = self.state.lock();
         let now = state.calls.as_ref().map_or(0, |calls| calls.missed());
@@ -110,7 +111,7 @@ impl Hooks {
         attached.inspect_err(|_| self.restore(&mut hooked))
     }
 
-    /// Ends that. May sleep.
+    /// Detaches the probe. May sleep.
     pub(super) fn detach(&self, kind: FunctionKind, probe: &Probe) {
         let mut hooked = self.hooked.lock();
         self.recorders(kind).detach(probe);
@@ -252,7 +253,7 @@ impl Unloading for Hooks {
         let goes = |function| code.has(function);
         let mut hooked = self.hooked.lock();
         self.state.lock().choice.drop_if(goes);
-        // ftrace keeps what a filter has. An empty one would stand for all functions.
+        // ftrace keeps the functions in a filter. An empty filter would mean all functions.
         if let Some((hook, functions)) = &mut hooked.begins {
             let before = functions.len();
             functions.drop_if(goes);
@@ -270,7 +271,7 @@ impl Unloading for Hooks {
                 hooked.begins = None;
             }
         }
-        // fprobe forgets them itself.
+        // fprobe forgets the functions itself.
         hooked.called.drop_if(goes);
         if hooked.called.is_empty() {
             self.end_calls(&mut hooked);

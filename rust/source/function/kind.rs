@@ -11,20 +11,20 @@ use crate::source::field::{record, KernelAddress};
 pub(crate) enum FunctionKind {
     /// A function is called.
     Function,
-    /// The same, in a graph.
+    /// A function is called, in a graph.
     GraphEntry,
-    /// It returns.
+    /// A function returns, in a graph.
     GraphExit,
 }
 
 impl FunctionKind {
-    /// All of them.
+    /// All events of functions.
     pub(crate) const ALL: [Self; 3] = [Self::Function, Self::GraphEntry, Self::GraphExit];
 
     /// The events' subsystem.
     pub(crate) const SUBSYSTEM: &'static str = "ftrace";
 
-    /// Its name.
+    /// The event's name.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Function => "function",
@@ -33,7 +33,7 @@ impl FunctionKind {
         }
     }
 
-    /// Its fields, in the order of the record.
+    /// The event's fields, in the order of the record.
     pub(crate) const fn fields(self) -> &'static [Field<'static>] {
         match self {
             Self::Function => FunctionRecord::FIELDS,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Functions of the kernel: that one is called, and, as a graph, calls and returns. The events are
-//! called as ftrace's, and mean the same.
+//! Functions of the kernel: an event for each call, or, as a graph, events for calls and returns. The events
+//! have the names and the meaning of ftrace's.
 //!
-//! Which functions is a matter of the session: each has hooks of its own, which are on while somebody
-//! records one of the events and there is a function to be traced. None is, where none was chosen.
+//! Each session chooses its functions, and has hooks of its own, which exist while somebody records one of the
+//! events and there is a function to trace. Without a choice, no function is traced.
 
 mod calls;
 mod choice;
@@ -23,22 +23,22 @@ use kernel::sync::Arc;
 use kind::FunctionKind;
 pub(crate) use set::FunctionSet;
 
-/// The functions that a session traces, and what has them traced.
+/// The functions that a session traces, and their hooks.
 pub(crate) struct Functions {
     hooks: Arc<Hooks>,
-    /// By [`FunctionKind::ALL`].
+    /// The events, in the order of [`FunctionKind::ALL`].
     events: [Arc<FunctionEvent>; FunctionKind::ALL.len()],
     _unloading: Pin<KBox<UnloadingWatch<Hooks>>>,
 }
 
-/// An event, in a session.
+/// An event in a session.
 struct FunctionEvent {
     kind: FunctionKind,
     hooks: Arc<Hooks>,
 }
 
 impl Functions {
-    /// None, and nobody records them. May sleep.
+    /// Traces no function, without recorders. May sleep.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let hooks = Hooks::new()?;
         let event = |kind| {
@@ -54,28 +54,28 @@ impl Functions {
         Ok(Arc::new(functions, GFP_KERNEL)?)
     }
 
-    /// Has other functions traced from now on: what `change` makes of those that are. While it looks
-    /// for functions no module goes unseen. On failure nothing has changed. May sleep.
+    /// Changes the traced functions: `change` gets the present choice, and edits it. While it looks for
+    /// functions, no module is unloaded unnoticed. On failure nothing has changed. May sleep.
     pub(crate) fn choose(&self, change: impl FnOnce(&mut TracedFunctions) -> Result) -> Result {
         self.hooks.choose(change)
     }
 
-    /// Calls `look` with what is chosen.
+    /// Calls `look` with the chosen functions.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&TracedFunctions) -> R) -> R {
         self.hooks.look(look)
     }
 
-    /// So many calls in each other are traced in a graph; 0: all.
+    /// Maximum call depth of graphs; 0 for no limit.
     pub(crate) fn max_depth(&self) -> u64 {
         self.hooks.max_depth()
     }
 
-    /// Has so many traced.
+    /// Sets the maximum call depth.
     pub(crate) fn set_max_depth(&self, depth: u32) {
         self.hooks.set_max_depth(depth);
     }
 
-    /// How many calls were not seen in graphs, for so many of their task had not returned.
+    /// The number of calls that graphs have missed because too many calls of their task had not returned.
     pub(crate) fn missed(&self) -> u64 {
         self.hooks.missed()
     }

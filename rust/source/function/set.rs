@@ -5,15 +5,15 @@
 use core::ops::Deref;
 use kernel::prelude::*;
 
-/// Functions by their addresses, ascending, each once.
+/// Functions by their addresses, in ascending order, without duplicates.
 #[derive(PartialEq)]
 pub(crate) struct FunctionSet(KVVec<usize>);
 
 impl FunctionSet {
-    /// None.
+    /// The empty set.
     pub(crate) const NONE: Self = Self(KVVec::new());
 
-    /// These, in any order, some of them maybe twice.
+    /// The set of these functions, which can be in any order and contain duplicates.
     pub(crate) fn new(mut functions: KVVec<usize>) -> Result<Self> {
         functions.sort_unstable();
         let mut set = KVVec::with_capacity(functions.len(), GFP_KERNEL)?;
@@ -37,7 +37,7 @@ impl FunctionSet {
         Ok(Self(set))
     }
 
-    /// These and those of `more`.
+    /// The union of this set and `more`.
     pub(crate) fn with(&self, more: &Self) -> Result<Self> {
         let mut functions = KVVec::with_capacity(self.len() + more.len(), GFP_KERNEL)?;
         functions.extend_from_slice(&self.0, GFP_KERNEL)?;
@@ -45,14 +45,14 @@ impl FunctionSet {
         Self::new(functions)
     }
 
-    /// These but those of `others`.
+    /// This set without `others`.
     pub(crate) fn without(&self, others: &Self) -> Result<Self> {
         let mut functions = self.try_clone()?;
         functions.drop_if(|function| others.binary_search(&function).is_ok());
         Ok(functions)
     }
 
-    /// Puts out those that `goes` picks.
+    /// Removes the functions for which `goes` is true.
     pub(super) fn drop_if(&mut self, goes: impl Fn(usize) -> bool) {
         self.0.retain(|function| !goes(*function));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A latency that a session measures while a probe records its event.
+//! A latency that is measured by probes at tracepoints while somebody records its event.
 
 use super::results::Results;
 use crate::abi::schema::Field;
@@ -34,13 +34,13 @@ pub(crate) trait Meter: Send + Sized + Unpin + 'static {
 pub(crate) struct Metered<M: Meter> {
     results: Arc<Results>,
     choice: Arc<M::Choice>,
-    /// Exists while a probe records the event.
+    /// The probes exist while somebody records the event.
     #[pin]
     meter: Mutex<Option<M>>,
 }
 
 impl<M: Meter> Metered<M> {
-    /// Makes a latency that has measured nothing, and that no probe records. May sleep.
+    /// Makes it without measurements and without recorders. May sleep.
     pub(crate) fn new(choice: M::Choice) -> Result<Arc<Self>> {
         let results = Results::new()?;
         let choice = Arc::new(choice, GFP_KERNEL)?;
@@ -52,12 +52,12 @@ impl<M: Meter> Metered<M> {
         Arc::pin_init(metered, GFP_KERNEL)
     }
 
-    /// Results of all measurements so far.
+    /// The results of the measurements.
     pub(crate) fn results(&self) -> &Results {
         &self.results
     }
 
-    /// Choice of the session.
+    /// The session's setting.
     pub(crate) fn choice(&self) -> &M::Choice {
         &self.choice
     }

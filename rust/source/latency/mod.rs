@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Latencies: how late something happens that was due.
+//! Latencies: the delays between the time something is due and the time it happens.
 //!
-//! Each session measures for itself, while somebody records the event: how long threads that were
-//! [woken](wakeup) wait until they run; how long a thread keeps its CPU that was asked to be [preempted](preempt);
-//! and how late a [timer](timer) interrupts each CPU, which is as long as interrupts were off. All keep the same
-//! [results].
+//! Each session measures latencies for itself while somebody records their events: how long [woken](wakeup)
+//! threads wait until they run; how long a thread keeps its CPU after it was asked to be [preempted](preempt);
+//! and how late a [timer](timer) interrupts each CPU, which shows how long interrupts were off. All latencies
+//! keep the same kind of [results].
 
 pub(crate) mod metered;
 pub(crate) mod preempt;

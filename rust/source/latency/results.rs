@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What was measured of a latency, and who records its event.
+//! The results of measuring a latency, and the recorders of its event.
 
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
@@ -10,23 +10,23 @@ use crate::sys::percpu::PerCpu;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Who records the event of a latency, and what a session has measured of it so far.
+/// The recorders of a latency's event, and the session's results so far.
 #[pin_data]
 pub(crate) struct Results {
     #[pin]
     pub(crate) recorders: Recorders,
-    /// The longest one, in nanoseconds.
+    /// The longest latency, in nanoseconds.
     max: SharedWord,
-    /// Shorter ones are no event.
+    /// The threshold; shorter latencies cause no event.
     threshold: SharedWord,
-    /// How often one was measured, by the CPU on which that was.
+    /// The number of measurements, for each CPU on which they were made.
     measured: PerCpu<SharedWord>,
-    /// How many were not.
+    /// The number of latencies that could not be measured.
     missed: SharedWord,
 }
 
 impl Results {
-    /// Nothing was measured, and nobody wants it. May sleep.
+    /// Makes results without measurements and without recorders. May sleep.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let measured = PerCpu::new(|| SharedWord::new(0))?;
         Arc::pin_init(
@@ -41,37 +41,37 @@ impl Results {
         )
     }
 
-    /// The longest one so far, or since [`set_max`](Self::set_max), in nanoseconds.
+    /// The longest latency so far, or since [`set_max`](Self::set_max), in nanoseconds.
     pub(crate) fn max(&self) -> u64 {
         self.max.load()
     }
 
-    /// Has it begin anew from here.
+    /// Sets the longest latency, from which the search continues.
     pub(crate) fn set_max(&self, ns: u64) {
         self.max.store(ns);
     }
 
-    /// Shorter ones than this, in nanoseconds, are no event.
+    /// The threshold in nanoseconds; shorter latencies cause no event.
     pub(crate) fn threshold(&self) -> u64 {
         self.threshold.load()
     }
 
-    /// Has it be another one.
+    /// Sets the threshold.
     pub(crate) fn set_threshold(&self, ns: u64) {
         self.threshold.store(ns);
     }
 
-    /// How many were measured.
+    /// The number of measured latencies.
     pub(crate) fn measured(&self) -> u64 {
         self.each().map(SharedWord::load).sum()
     }
 
-    /// How many were not.
+    /// The number of latencies that could not be measured.
     pub(crate) fn missed(&self) -> u64 {
         self.missed.load()
     }
 
-    /// Forgets what was measured, and has no threshold any more.
+    /// Resets the results and the threshold.
     pub(crate) fn reset(&self) {
         let words = [&self.max, &self.threshold, &self.missed];
         Iterator::chain(words.into_iter(), self.each()).for_each(|word| word.store(0));
@@ -81,7 +81,7 @@ impl Results {
         cpu::possible().filter_map(|cpu| self.measured.of(cpu))
     }
 
-    /// One was so long. Says whether that is an event.
+    /// Counts a latency of this length. Returns whether it causes an event.
     #[inline(always)]
     pub(crate) fn count(&self, ns: u64, guard: &NoPreempt) -> bool {
         let measured = self.measured.this_cpu(guard);
@@ -94,7 +94,7 @@ impl Results {
         }
     }
 
-    /// So many could not be measured.
+    /// Counts latencies that could not be measured.
     #[inline(always)]
     pub(crate) fn miss(&self, number: u64) {
         if number == 0 {

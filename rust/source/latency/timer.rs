@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Timer latency: how late a timer of the CPU comes.
+//! Timer latency: the delay with which a timer of the CPU fires.
 //!
-//! A timer on each CPU fires again and again, as that of the kernel's timerlat tracer. It can be late because
-//! interrupts were off, or another one was handled, or the hardware was late; what it interrupts then is the
-//! code that has just enabled them. An expiry that comes more than a period late has the next ones missed.
+//! A timer on each CPU fires periodically, as that of the kernel's timerlat tracer. It can be late because
+//! interrupts were off, or another interrupt was handled, or the hardware was late; with interrupts off, it
+//! interrupts the code that has just enabled them. If an expiry comes more than a period late, the expiries in
+//! between are missed.
 
 use super::metered::{Meter, Metered};
 use super::results::Results;
@@ -60,10 +61,10 @@ impl TimerChoice {
 }
 
 impl TimerLatency {
-    /// Microseconds from one expiry to the next, as timerlat's `timerlat_period_us`.
+    /// Default period of the expiries in microseconds, as timerlat's `timerlat_period_us`.
     pub(crate) const PERIOD: u32 = 1000;
 
-    /// The shortest and the longest.
+    /// The shortest and the longest period.
     pub(crate) const PERIODS: (u32, u32) = (100, 1_000_000);
 
     /// Microseconds from one expiry to the next.
@@ -71,7 +72,7 @@ impl TimerLatency {
         self.choice().period_us.load() as u32
     }
 
-    /// Has it be another one, from the next expiry on; within [`PERIODS`](Self::PERIODS). May sleep.
+    /// Sets the period, within [`PERIODS`](Self::PERIODS), from the next expiry on. May sleep.
     pub(crate) fn set_period(&self, period_us: u32) {
         self.change(|choice, meter| {
             choice.period_us.store(period_us.into());
@@ -82,9 +83,9 @@ impl TimerLatency {
     }
 }
 
-/// Timers that follow the CPUs.
+/// Timers that are armed and disarmed as CPUs come and go.
 pub(crate) struct TimerMeter {
-    // First, for it disarms them.
+    // This field is dropped first, because that disarms the timers.
     _watch: Pin<KBox<HotplugWatch<Timers>>>,
     timers: Arc<Timers>,
 }
@@ -110,19 +111,19 @@ impl Meter for TimerMeter {
     }
 }
 
-/// A timer for each CPU that there can be.
+/// A timer for each possible CPU.
 pub(crate) struct Timers(PerCpu<OnceArc<OnCpu>>);
 
 #[pin_data]
 struct OnCpu {
-    /// Not 0: it fires while the CPU is online.
+    /// Not 0: the timer fires while the CPU is online.
     is_wanted: SharedWord,
     #[pin]
     timer: Timer<Arc<Results>>,
 }
 
 impl Timers {
-    /// None of them is armed. May sleep.
+    /// Makes the timers, none of them armed. May sleep.
     fn new(results: &Arc<Results>, period_us: u32) -> Result<Self> {
         let timers = PerCpu::new(OnceArc::new)?;
         for place in cpu::possible().filter_map(|cpu| timers.of(cpu)) {
@@ -144,13 +145,13 @@ impl Timers {
         cpu::possible().filter_map(|cpu| Some((cpu, self.of(cpu)?)))
     }
 
-    /// Has those of the CPUs that `wants` picks fire from now on. May sleep.
+    /// Arms the timers of the CPUs for which `wants` is true. May sleep.
     fn arm_where(&self, wants: impl Fn(u32) -> bool) {
         let cpus = NoHotplug::new();
         for (cpu, this) in self.each() {
             let is_new = wants(cpu) && this.is_wanted.compare_exchange(0, 1);
             if is_new && cpus.is_online(cpu) {
-                // It does not fail: the CPU stays online.
+                // This cannot fail: the CPU stays online.
                 let _ = cpu::run_on(cpu, &mut &this.timer, |timer| timer.start());
             }
         }
@@ -167,7 +168,7 @@ impl PerCpuState for Timers {
         Ok(())
     }
 
-    /// Else the kernel would have it fire on another CPU.
+    /// Cancels the timer: otherwise the kernel would move it to another CPU.
     fn offline(&self, cpu: u32) {
         if let Some(this) = self.of(cpu) {
             this.timer.cancel();
@@ -175,7 +176,7 @@ impl PerCpuState for Timers {
     }
 }
 
-/// A timer interrupts its CPU.
+/// Measures the latency when a timer has interrupted its CPU.
 #[link_section = ".kprobes.text"]
 fn expired(results: &Arc<Results>, expiry: &Expiry<'_>) {
     let latency = monotonic_ns().saturating_sub(expiry.due_ns);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who has caused something, noted until it has come to an end.
+//! The thread or interrupt that has caused something, noted until the latency ends.
 
 use crate::arch::preempt::is_in_interrupt;
 use crate::arch::word::SharedWord;
 use crate::sys::args::Task;
 
-/// Who causes something.
+/// The cause.
 #[derive(Clone, Copy)]
 pub(super) struct Who {
-    /// The thread that did it, or that was interrupted by who did it.
+    /// The thread that did it, or that was interrupted by the interrupt that did it.
     pub(super) tid: i32,
     pub(super) comm: [u8; 16],
     pub(super) cpu: i32,
@@ -18,7 +18,7 @@ pub(super) struct Who {
 }
 
 impl Who {
-    /// The one that runs this. Any context, NMI included.
+    /// The code that runs this. Any context, NMI included.
     #[inline(always)]
     pub(super) fn now() -> Self {
         let current = Task::current();
@@ -31,16 +31,16 @@ impl Who {
     }
 }
 
-/// A place for one. Who reads it must know that nobody writes it meanwhile.
+/// A place to note a cause. The reader must know that nobody writes it meanwhile.
 pub(super) struct Noted([SharedWord; 5]);
 
 impl Noted {
-    /// Nobody.
+    /// Notes nobody.
     pub(super) const fn new() -> Self {
         Self([const { SharedWord::new(0) }; 5])
     }
 
-    /// Has it be this one.
+    /// Notes this cause.
     #[inline(always)]
     pub(super) fn store(&self, who: &Who) {
         let [low, high, tid, cpu, is_interrupt] = &self.0;
@@ -52,7 +52,7 @@ impl Noted {
         is_interrupt.store(who.is_interrupt.into());
     }
 
-    /// The one that it is.
+    /// The noted cause.
     #[inline(always)]
     pub(super) fn load(&self) -> Who {
         let [low, high, tid, cpu, is_interrupt] = &self.0;

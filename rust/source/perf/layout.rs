@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From the kernel's record of an event to a trace's: the fields of fixed size, without padding, and then
-//! the others, as the kernel's own events have it that are recorded by probes (`events/stages.h`).
+//! From the kernel's record of an event to the trace's record: first the fields of fixed size, without padding,
+//! then the others, as in the kernel's own events that probes record (`events/stages.h`).
 
 use crate::abi::schema::{FieldType, Integer};
 use crate::record::memory::{Space, Tail};
@@ -9,47 +9,48 @@ use crate::source::description::{DescribedType, Description};
 use crate::sys::trace_event::{TraceField, TraceFields};
 use kernel::prelude::*;
 
-/// Where in the kernel's record what lies.
+/// Places of the fields in the kernel's record.
 #[derive(PartialEq, Eq)]
 pub(super) struct PerfLayout {
-    /// What is copied as it is, in this order.
+    /// Bytes that are copied unchanged, in this order.
     fixed: KVec<Part>,
-    /// So many bytes.
+    /// Total size of `fixed`.
     fixed_len: usize,
     varying: KVec<Varying>,
 }
 
-/// Bytes in a row.
+/// A contiguous range of bytes.
 #[derive(PartialEq, Eq)]
 struct Part {
     begin: usize,
     len: usize,
 }
 
-/// A field of variable size: where the record says where it lies.
+/// A field of variable size. The record contains its place.
 #[derive(PartialEq, Eq)]
 struct Varying {
     begin: usize,
-    /// Whether it says so relative to what follows this place.
+    /// Whether that place is relative to the end of the word that contains it.
     is_relative: bool,
     what: What,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
-    /// A text, which a NUL ends.
+    /// Text, ended by a NUL.
     Text,
-    /// Elements, each of two to the power of this bytes.
+    /// Elements; the number is the base-2 logarithm of their size in bytes.
     Elements(u32),
 }
 
-/// What the kernel has recorded, as a trace has it.
+/// A record of the kernel's, written in the trace's form.
 pub(super) struct PerfRecord<'a> {
     pub(super) layout: &'a PerfLayout,
     pub(super) bytes: &'a [u8],
 }
 
-/// What records of the event have, and where. `EINVAL`: they cannot be in a trace. May sleep.
+/// Describes the fields of an event's records, and their places. `EINVAL`: a trace cannot contain them. May
+/// sleep.
 pub(super) fn describe(
     event: &impl TraceFields,
     subsystem: &str,
@@ -78,8 +79,8 @@ pub(super) fn describe(
     Ok((description, layout))
 }
 
-/// What ftrace puts into each record of a probe that somebody has defined: where it is, what function, where
-/// that returns to.
+/// The fields that ftrace adds to each record of a user's probe: its address, the function, and the return
+/// address.
 const OF_PROBES: [&str; 3] = ["__probe_ip", "__probe_func", "__probe_ret_ip"];
 
 /// The type of a field of fixed size.
@@ -127,7 +128,7 @@ fn fixed(field: &TraceField<'_>) -> Result<DescribedType> {
     }
 }
 
-/// A number of this type of C and so many bytes. [`None`]: it is none.
+/// The number with this C type and size. [`None`]: the type is not a number.
 fn number(ty: &str, size: usize, is_signed: bool) -> Option<Integer> {
     let bits = match size {
         1 | 2 | 4 | 8 => (size * 8) as u8,
@@ -137,7 +138,7 @@ fn number(ty: &str, size: usize, is_signed: bool) -> Option<Integer> {
     Some(match ty {
         _ if ty.contains('*') && size == 8 => Integer::address(),
         _ if is_composed => return None,
-        // As C has it for those of events/stages.h: only `signed char` is signed.
+        // As C has it for the events of events/stages.h: only `signed char` is signed.
         "char" => Integer::unsigned(bits),
         _ if is_signed => Integer::signed(bits),
         _ => Integer::unsigned(bits),
@@ -145,7 +146,7 @@ fn number(ty: &str, size: usize, is_signed: bool) -> Option<Integer> {
 }
 
 impl Varying {
-    /// A field of variable size, and its type; [`None`] if it is of fixed size.
+    /// The field and its type if it is of variable size; [`None`] if it is of fixed size.
     fn of(field: &TraceField<'_>) -> Result<Option<(Self, DescribedType)>> {
         let (is_relative, ty) = match field.ty.strip_prefix("__rel_loc ") {
             Some(ty) => (true, ty),
@@ -154,7 +155,7 @@ impl Varying {
                 None => return Ok(None),
             },
         };
-        // Not one of an array of them.
+        // An array of such fields is not supported.
         if field.size != size_of::<u32>() {
             return Err(EINVAL);
         }
@@ -178,7 +179,7 @@ impl Varying {
         Ok(Some((varying, kind)))
     }
 
-    /// Its bytes; none if the record has not what it says.
+    /// The field's bytes; empty if the record does not contain the place that it names.
     #[inline(always)]
     fn bytes<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         let end = self.begin.wrapping_add(size_of::<u32>());
@@ -186,7 +187,7 @@ impl Varying {
             Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
             _ => 0,
         };
-        // As the kernel's macros have it: where in the lower half, how many in the upper one.
+        // As in the kernel's macros: the offset is in the lower half, the length in the upper half.
         let (begin, len) = ((place & 0xffff) as usize, (place >> 16) as usize);
         let begin = begin.wrapping_add(if self.is_relative { end } else { 0 });
         let bytes = record.get(begin..begin.wrapping_add(len)).unwrap_or(&[]);
@@ -203,8 +204,8 @@ impl Varying {
     }
 }
 
-/// The elements of an array of variable length, by their type in C: the kernel says their size nowhere else.
-/// Others are bytes.
+/// The element of an array of variable length, by its C type: the kernel says its size nowhere else. Elements
+/// of other types are bytes.
 fn element(ty: &str) -> Integer {
     match ty.trim_start_matches("__") {
         ty if ty.contains('*') => Integer::address(),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Any other event that ftrace and perf have: of tracepoints for which there is no probe here, of modules
-//! that were built without rtrace, and what users of ftrace define.
+//! All other events of ftrace and perf: events of tracepoints without a probe here, events of modules that were
+//! built without rtrace, and events that users of ftrace define.
 //!
-//! The kernel lays such a record down for perf, of which a counter on each CPU, with a sample for each event,
-//! hands it over. It is [put](layout) into a trace as the same event with a probe would be. That takes
-//! longer than any other way, and perf keeps to itself what it drops: an event that happens while another one
-//! is recorded by perf in the same context (a task, a softirq, an interrupt, an NMI).
+//! The kernel writes such a record for perf; a perf counter on each CPU, with a sample for each event, hands it
+//! over. The [layout] puts it into a trace as a probe would. This takes longer than any other way, and perf
+//! drops events without a count: an event that happens while perf records another one in the same context (a
+//! task, a softirq, an interrupt, an NMI).
 
 mod layout;
 
@@ -34,14 +34,14 @@ pub(crate) struct Perf {
     description: Description,
     firing: Arc<Firing>,
     hotplug: Arc<Hotplug<Arrivals>>,
-    /// Held to change who records it, and with it whether perf hands it over.
+    /// Held to change the recorders, and to start or stop perf for them.
     #[pin]
     records: Mutex<Option<PerfRecords<Firing>>>,
-    /// Not 0 while it does. (Who asks may hold locks that this one must not be taken in.)
+    /// Not 0 while perf hands the event over. (Callers may hold locks in which `records` must not be taken.)
     is_recorded: SharedWord,
 }
 
-/// What happens when it fires.
+/// The actions when the event fires.
 #[pin_data]
 struct Firing {
     layout: PerfLayout,
@@ -50,8 +50,8 @@ struct Firing {
 }
 
 impl Perf {
-    /// Finds out what the kernel has by this name; [`None`] if there is no such event. `EINVAL`: its
-    /// records cannot be described; `ENODEV`: perf does not have it. May sleep.
+    /// Finds the kernel's event of this name; [`None`] if there is none. `EINVAL`: its records cannot be
+    /// described; `ENODEV`: perf does not have it. May sleep.
     pub(crate) fn find(
         subsystem: &str,
         name: &str,
@@ -81,7 +81,7 @@ impl Perf {
         self.is_recorded.load() != 0
     }
 
-    /// `ENOENT`: it is gone, or another one is called so.
+    /// `ENOENT`: the event was removed, or another event has its name.
     fn event(&self) -> Result<TraceEvent> {
         let (subsystem, name) = self.description.full_name();
         let event = find(subsystem, name)?.ok_or(ENOENT)?;
@@ -97,7 +97,7 @@ impl Perf {
     }
 }
 
-/// What records of an event have. `EINVAL`: they cannot be in a trace. May sleep.
+/// Describes the fields of an event's records. `EINVAL`: a trace cannot contain them. May sleep.
 pub(crate) fn describe(
     event: &impl TraceFields,
     subsystem: &str,
@@ -157,8 +157,8 @@ impl EventSource for Arc<Perf> {
 }
 
 impl ProbeList for Perf {
-    /// `ENOENT`: it is gone, or has other fields now; `EPERM`: the current task may not see what perf records:
-    /// that takes `CAP_PERFMON`.
+    /// `ENOENT`: the event was removed, or has other fields now; `EPERM`: the current task lacks `CAP_PERFMON`,
+    /// which is needed to see perf's records.
     fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
         let mut records = self.records.lock();
         self.firing.recorders.attach(probe.clone())?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events of the state, and what they have.
+//! The events of the state, and their fields.
 
 use crate::abi::schema::{Field, FieldType};
 use crate::record::memory::Payload;
@@ -12,11 +12,11 @@ pub(crate) struct StateDeclaration {
     pub(crate) name: &'static str,
     /// Fields, in the order of the record.
     pub(crate) fields: &'static [Field<'static>],
-    /// Whether it is the kernel that records it, and no line of user space.
+    /// Whether the kernel records the event; otherwise it comes as a line from user space.
     pub(super) by_kernel: bool,
 }
 
-/// All of them, in the order of their ids.
+/// All events of the state, in the order of their ids.
 pub(super) static DECLARED: &[&StateDeclaration] = &[
     &START,
     &END,
@@ -43,7 +43,7 @@ const fn text(name: &'static str) -> Field<'static> {
     Field::new(name, FieldType::String)
 }
 
-/// An event whose lines user space writes.
+/// An event that comes as a line from user space.
 const fn of_user(name: &'static str, fields: &'static [Field<'static>]) -> StateDeclaration {
     StateDeclaration {
         name,
@@ -52,9 +52,9 @@ const fn of_user(name: &'static str, fields: &'static [Field<'static>]) -> State
     }
 }
 
-/// Of the state there follows.
+/// Begins the events of the state.
 pub(super) static START: StateDeclaration = of_user("lttng_statedump_start", &[]);
-/// That was it.
+/// Ends the events of the state.
 pub(super) static END: StateDeclaration = of_user("lttng_statedump_end", &[]);
 
 /// An event that the kernel records.
@@ -67,7 +67,7 @@ const fn by_kernel(name: &'static str, fields: &'static [Field<'static>]) -> Sta
 }
 
 record! {
-    /// A thread: all ids are those of the initial namespace.
+    /// A thread. All ids are those of the initial namespace.
     ProcessState {
         tid: i32,
         pid: i32,
@@ -83,7 +83,7 @@ record! {
 }
 
 record! {
-    /// The namespace of a kind that a thread is in.
+    /// The namespace of one kind to which a thread belongs.
     InNamespace {
         tid: i32,
         ns_inum: u32,
@@ -91,7 +91,7 @@ record! {
 }
 
 record! {
-    /// What a thread is in a namespace of process ids.
+    /// The ids of a thread in a PID namespace.
     InPidNamespace {
         tid: i32,
         vtid: i32,
@@ -103,7 +103,7 @@ record! {
 }
 
 record! {
-    /// What a thread is in a namespace of users.
+    /// The ids of a thread in a user namespace.
     InUserNamespace {
         tid: i32,
         vuid: u32,
@@ -114,8 +114,8 @@ record! {
 }
 
 record! {
-    /// A file that is open in the table which threads say they have. LTTng had the process up to 2.9, and has
-    /// the table since: lttng-analyses looks for the former.
+    /// An open file of a file table, to which the records of threads refer. LTTng named the process up to
+    /// version 2.9, and names the table since then; lttng-analyses looks for the process.
     FileDescriptor {
         pid: i32,
         file_table_address: Hex,
@@ -129,7 +129,7 @@ record! {
 /// A thread.
 pub(super) static PROCESS_STATE: StateDeclaration =
     by_kernel("lttng_statedump_process_state", ProcessState::FIELDS);
-/// Its namespaces.
+/// The thread's namespaces.
 pub(super) static CGROUP_NS: StateDeclaration =
     by_kernel("lttng_statedump_process_cgroup_ns", InNamespace::FIELDS);
 pub(super) static IPC_NS: StateDeclaration =
@@ -150,7 +150,7 @@ pub(super) static UTS_NS: StateDeclaration =
 pub(super) static FILE_DESCRIPTOR: StateDeclaration =
     by_kernel("lttng_statedump_file_descriptor", FileDescriptor::FIELDS);
 
-/// An interrupt and who handles it.
+/// An interrupt and its handler.
 static INTERRUPT: StateDeclaration = of_user(
     "lttng_statedump_interrupt",
     &[
@@ -167,7 +167,7 @@ static NETWORK_INTERFACE: StateDeclaration = of_user(
     &[text("name"), Field::new("address_ipv4", FieldType::hex(32))],
 );
 
-/// A disk, or a part of one.
+/// A disk, or a partition.
 static BLOCK_DEVICE: StateDeclaration = of_user(
     "lttng_statedump_block_device",
     &[Field::new("dev", FieldType::unsigned(32)), text("diskname")],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What user space writes of the state: lines, made into records.
+//! The part of the state that user space writes: lines, made into records.
 
 use super::declared::DECLARED;
 use super::StateDeclaration;
@@ -12,7 +12,7 @@ use core::fmt;
 use core::ops::Range;
 use kernel::prelude::*;
 
-/// What is to be recorded, part after part.
+/// The parts to record, in order.
 pub(crate) struct LineParts {
     steps: KVVec<Step>,
     /// The fields of all records.
@@ -22,49 +22,49 @@ pub(crate) struct LineParts {
 enum Step {
     All,
     Threads,
-    /// The place of the event among those that are declared, and its fields.
+    /// The place of the event among the declared events, and the range of its fields in `bytes`.
     Record(usize, Range<usize>),
 }
 
-/// A part of it.
+/// A part to record.
 pub(super) enum Part<'a> {
-    /// What the kernel knows, between begin and end.
+    /// The kernel's part, between begin and end.
     All,
-    /// The same alone.
+    /// The kernel's part, without begin and end.
     Threads,
-    /// An event, by its place among those that are declared, and its fields.
+    /// An event, by its place among the declared events, and its fields.
     Record(usize, &'a [u8]),
 }
 
-/// Why lines are refused.
+/// Reason why lines are refused.
 pub(crate) enum LineRefusal<'a> {
-    /// One is wrong.
+    /// A line is wrong.
     Wrong {
-        /// Which, from 1.
+        /// The line's number, from 1.
         number: usize,
-        /// The line, where in it, and what.
+        /// The line, the place of the error, and the error.
         shown: caret::Caret<'a, Wrong>,
     },
-    /// There is no memory.
+    /// Memory is lacking.
     Memory,
 }
 
-/// What is wrong with a line.
+/// The error in a line.
 #[derive(Clone, Copy)]
 pub(crate) enum Wrong {
-    /// It is none.
+    /// The line has no valid form.
     Line(StateReason),
     /// There is no event of this name.
     NoEvent,
-    /// It has what the kernel knows better.
+    /// The kernel records this event itself.
     ByKernel,
-    /// Another field comes here.
+    /// The name of the field that must come here.
     Expected(&'static str),
-    /// There is no other field.
+    /// The event has no further field.
     NoOther,
-    /// It is no number, or none that the field can have.
+    /// The word is not a number, or is not in the field's range.
     Number(Integer),
-    /// It is no text.
+    /// The word is not text.
     Text,
     /// The record would be too long.
     TooLong,
@@ -98,7 +98,7 @@ impl From<kernel::alloc::AllocError> for LineRefusal<'_> {
 }
 
 impl LineParts {
-    /// Takes lines apart. May sleep.
+    /// Parses lines. May sleep.
     pub(crate) fn parse(text: &str) -> Result<Self, LineRefusal<'_>> {
         let mut parts = Self {
             steps: KVVec::new(),
@@ -126,7 +126,7 @@ impl LineParts {
         Ok(parts)
     }
 
-    /// Each of them.
+    /// All parts, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Part<'_>> {
         self.steps.iter().map(|step| match step {
             Step::All => Part::All,
@@ -137,7 +137,7 @@ impl LineParts {
         })
     }
 
-    /// Adds the fields of a record; the place of its event.
+    /// Adds the fields of a record, and returns the place of its event.
     fn record(&mut self, line: &str, name: &str, mut fields: Fields<'_>) -> Result<usize, Failed> {
         let at = line.find(name).unwrap_or(0);
         let place = DECLARED.iter().position(|event| event.name == name);
@@ -189,7 +189,7 @@ impl LineParts {
     }
 }
 
-/// Why a record could not be added.
+/// Reason why a record could not be added.
 #[derive(Clone, Copy)]
 enum Failed {
     Wrong(caret::Error<Wrong>),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The state: what there is at a moment, as events, so that a reader knows of what began before the trace.
+//! The state: what exists at a moment, as events, so that a reader knows about things that began before the
+//! trace.
 //!
-//! They are recorded when a session is asked for it, and there alone. Threads are recorded [by the
-//! kernel](walk), in order with the events that change them; what need not be as exact comes as
-//! [lines](lines) from user space. Names and fields are LTTng's where it has the event.
+//! These events are recorded only in a session that is asked for the state. Threads are recorded [by the
+//! kernel](walk), in order with the events that change them; parts that need not be as exact come as
+//! [lines](lines) from user space. The names and fields are LTTng's where it has the event.
 
 mod declared;
 pub(crate) mod lines;
@@ -78,13 +79,13 @@ impl ProbeList for StateEvent {
 
 /// Records the state in one session.
 pub(crate) struct Dump<P> {
-    /// In the order of their declarations.
+    /// The events, in the order of their declarations.
     events: KVec<Arc<StateEvent>>,
     is_ours: P,
 }
 
 impl<P: Fn(&Probe) -> bool> Dump<P> {
-    /// Records `events`, all of the state, into the probes that are picked by `is_ours`. May sleep.
+    /// Records into the probes for which `is_ours` is true. `events` are all events of the state. May sleep.
     pub(crate) fn new<'a>(
         events: impl Iterator<Item = &'a Arc<StateEvent>>,
         is_ours: P,
@@ -104,7 +105,7 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
         self.events.iter().any(|event| self.records(event))
     }
 
-    /// Records what `parts` say, in their order. `EINTR`: the task is killed meanwhile. May sleep.
+    /// Records the `parts` in their order. `EINTR`: the task was killed meanwhile. May sleep.
     pub(crate) fn take(&self, parts: &lines::LineParts) -> Result {
         for part in parts.iter() {
             match part {
@@ -130,7 +131,7 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
         Some(&**event)
     }
 
-    /// Whether an event is recorded.
+    /// Whether somebody in this session records an event.
     fn has(&self, declaration: &'static StateDeclaration) -> bool {
         self.find(declaration)
             .is_some_and(|event| self.records(event))

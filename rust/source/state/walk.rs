@@ -2,8 +2,8 @@
 
 //! The kernel's part of the state: all threads, their namespaces and their open files.
 //!
-//! They are visited one by one, in the order of their ids, without a lock that lasts: a thread that begins
-//! or ends meanwhile is known by its events.
+//! The threads are visited one by one, in the order of their ids, without a lock for the whole walk: the events
+//! of threads that begin or end meanwhile tell about them.
 
 use super::declared::{
     FileDescriptor, InNamespace, InPidNamespace, InUserNamespace, ProcessState, CGROUP_NS,
@@ -19,21 +19,21 @@ use crate::sys::threads::{self, OpenFile, PathRoom, Thread};
 use core::mem::size_of;
 use kernel::prelude::*;
 
-/// `mode` and `submode` of a thread, in LTTng's numbers: not known, and none.
+/// `mode` and `submode` of a thread, as LTTng's numbers: unknown, and none.
 const MODE_UNKNOWN: i32 = 5;
 const SUBMODE_NONE: i32 = 0;
 
-/// So many files are visited under the lock of their table.
+/// The number of files that are visited in one go under the lock of their table.
 const FILES_AT_ONCE: u32 = 64;
 
-/// More bytes of a path would make a record longer than a filter can look at.
+/// With a longer path, a record would be too long for filters.
 const PATH_MAX: usize = LONGEST - size_of::<FileDescriptor>() - 1;
 
-/// The kinds of namespaces that a thread is in one of.
+/// The kinds of namespaces of which a thread is in one at a time.
 const NAMESPACES: [&StateDeclaration; 6] =
     [&CGROUP_NS, &IPC_NS, &MNT_NS, &NET_NS, &TIME_NS, &UTS_NS];
 
-/// What of the kernel's part is recorded.
+/// The kinds of the kernel's records that somebody wants.
 struct Wanted {
     state: bool,
     namespaces: bool,
@@ -43,7 +43,7 @@ struct Wanted {
 }
 
 impl<P: Fn(&Probe) -> bool> Dump<P> {
-    /// Records all threads that there are. `EINTR`: the task is killed meanwhile. May sleep.
+    /// Records all threads. `EINTR`: the current task was killed meanwhile. May sleep.
     pub(super) fn walk(&self) -> Result {
         let wanted = Wanted {
             state: self.has(&PROCESS_STATE),
@@ -63,7 +63,7 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
             let Some(visited) = visited else {
                 return Ok(());
             };
-            // Threads of a process often follow one another.
+            // The threads of a process often follow one another, and share a table.
             if table.is_some() && table != shown {
                 self.walk_files(visited, &mut room)?;
                 shown = table;
@@ -84,7 +84,7 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
             let of = thread.namespaces();
             let inums = [of.cgroup, of.ipc, of.mnt, of.net, of.time, of.uts];
             for (event, inum) in NAMESPACES.into_iter().zip(inums) {
-                // One that ends has none any more.
+                // A thread that is ending has no namespaces any more.
                 if inum != 0 {
                     let ns_inum = inum;
                     self.record(event, &InNamespace { tid, ns_inum });
@@ -118,13 +118,13 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
         }
     }
 
-    /// Records the open files of a thread, if it is still there.
+    /// Records the open files of a thread, if the thread still exists.
     fn walk_files(&self, tid: i32, room: &mut PathRoom) -> Result {
         let mut next = Some(0);
         while let Some(from) = next.take() {
             threads::visit(tid, |thread| {
                 let now = thread.state();
-                // It may be another one.
+                // `visit` may have found another thread.
                 if now.tid == tid {
                     next = thread.visit_files(from, FILES_AT_ONCE, room, |file| {
                         self.record(&FILE_DESCRIPTOR, &Opened { pid: now.pid, file });
@@ -139,7 +139,7 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
     }
 }
 
-/// A thread as it is when its record is written: what changes it later has a later record.
+/// A thread's state at the time the record is written: later changes have later records.
 struct Now<'a>(&'a Thread<'a>);
 
 impl Tail for Now<'_> {
@@ -166,7 +166,7 @@ impl Tail for Now<'_> {
 
 /// An open file.
 struct Opened<'a> {
-    /// The process that has it.
+    /// The process to which the file belongs.
     pid: i32,
     file: &'a OpenFile<'a>,
 }

@@ -8,13 +8,13 @@
 
 use crate::abi::schema::{Field, FieldType, Integer, LabelPlace, Labels};
 
-/// The field that says which call it is. A number that is not in the list has no name.
+/// The field with the number of the call. A number that is not in the list has no name.
 pub(super) const NUMBER: Field<'static> = Field::new(
     "id",
     FieldType::Enumeration(Integer::signed(32), Labels::new(CALLS.as_bytes(), &PLACES)),
 );
 
-/// The numbers, and where their names are in the list.
+/// The numbers, and the places of their names in the list.
 static PLACES: [LabelPlace; count(CALLS.as_bytes(), calls(CALLS.as_bytes()))] = places(CALLS);
 
 /// Number of lines from `at` on.
@@ -27,7 +27,7 @@ const fn count(text: &[u8], mut at: usize) -> usize {
     lines
 }
 
-/// Where the lines after the comments begin.
+/// The place where the lines after the comments begin.
 const fn calls(text: &[u8]) -> usize {
     let (mut at, mut in_comment) = (0, false);
     while in_comment || text[at] == b'#' {
@@ -37,7 +37,7 @@ const fn calls(text: &[u8]) -> usize {
     at
 }
 
-/// The number of each line after the comments, and where its name is.
+/// The number of each line after the comments, and the place of its name.
 const fn places<const COUNT: usize>(text: &str) -> [LabelPlace; COUNT] {
     let text = text.as_bytes();
     let mut places = [LabelPlace {
@@ -71,5 +71,5 @@ const fn places<const COUNT: usize>(text: &str) -> [LabelPlace; COUNT] {
     places
 }
 
-/// `NUMBER NAME`, a line each, after the comments.
+/// One `NUMBER NAME` per line, after the comments.
 const CALLS: &str = include_str!("compat.txt");

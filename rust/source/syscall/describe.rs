@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a line of the table to a description of a system call.
+//! From a line of the table to the description of a system call.
 //!
-//! The kinds of arguments, by the names that the table has for them:
+//! The kinds of arguments, by their names in the table:
 //!
-//! | kind | in the record |
+//! | kind | recorded |
 //! | --- | --- |
 //! | `int`, `uint`, `long`, `ulong` | as in C |
-//! | `fd`, `pid`, `uid`, `mode`, `size`, `off` | what it says, as wide as its C type |
+//! | `fd`, `pid`, `uid`, `mode`, `size`, `off` | a number of that meaning, as wide as its C type |
 //! | `flags`, `bits` | 32 and 64 bits, in hexadecimal |
 //! | `ptr` | an address in user space |
-//! | `out` | an address that the call only writes to: in the record of the exit, as LTTng has it |
-//! | `string` | a path or a name; the text itself |
-//! | `peer`, `own` | the address of a socket, of the other side or its own: that in user space, and what is there |
-//! | `timespec`, `timeval`, `itimerspec`, `filetimes` | an address in user space, and the times that are there |
-//! | `epoll` | an address in user space, and the events and the data that are there |
-//! | `pollset` | an address in user space, and the first descriptors and what is asked of each; in the exit's what came of it |
-//! | `readset`, `writeset`, `exceptset` | an address in user space, and the first descriptors of that set; in the exit's those that are ready |
+//! | `out` | an address that the call only writes to: in the record of the exit, as in LTTng |
+//! | `string` | the text of a path or a name |
+//! | `peer`, `own` | the address in user space of a socket address (the peer's, or the socket's own), and the socket address |
+//! | `timespec`, `timeval`, `itimerspec`, `filetimes` | an address in user space, and the times there |
+//! | `epoll` | an address in user space, and the events and the data there |
+//! | `pollset` | an address in user space, and the first descriptors with their requested events; at the exit the returned events |
+//! | `readset`, `writeset`, `exceptset` | an address in user space, and the first descriptors of that set; at the exit the ready ones |
 //! | `iovec` | an address in user space, and the lengths of the first buffers |
-//! | `message` | an address in user space, and the address of a socket and the lengths of the first buffers there |
-//! | `received` | an address in user space; in the record of the exit the same |
-//! | `connected` | an address in user space; in the record of the exit the address of the socket there |
-//! | `sender`, `name` | as `out`, and the address of a socket that is there: another one's, its own |
-//! | `epolled` | as `out`, and what is told of the first descriptors |
+//! | `message` | an address in user space, and the socket address and the lengths of the first buffers there |
+//! | `received` | an address in user space; at the exit the same data as for `message` |
+//! | `connected` | an address in user space; at the exit the socket address there |
+//! | `sender`, `name` | as `out`, and the socket address there: another socket's, or the socket's own |
+//! | `epolled` | as `out`, and the reports for the first descriptors |
 //!
-//! What is in user space stands behind all numbers. What cannot be read, or was not written since the call
-//! failed, is 0, or empty.
+//! Data from user space follows all numbers. Data that cannot be read, or that was not written because the call
+//! failed, is 0 or empty.
 
 use super::pointed::Pointed;
 use super::Direction;
 use crate::abi::schema::{Field, FieldType};
 
-/// A system call, or what stands for those that are not known.
+/// A system call, or a substitute for unknown calls.
 pub(crate) struct Call {
-    /// Its place among the system calls: the number, if it has one.
+    /// The call's place among the system calls: its number, if it has one.
     pub(crate) slot: u32,
     pub(crate) entry_name: &'static str,
     pub(crate) exit_name: &'static str,
-    /// What ftrace and perf call its entry, below `syscalls`, if they know it.
+    /// The entry's name in ftrace and perf, below `syscalls`, if they know the call.
     pub(crate) kernel_entry_name: Option<&'static str>,
-    /// The same for the exit.
+    /// The exit's name in ftrace and perf.
     pub(crate) kernel_exit_name: Option<&'static str>,
-    /// What the entry's record has in front of the arguments.
+    /// The fields before the arguments, in the record of the entry.
     pub(crate) before_arguments: &'static [Field<'static>],
-    /// What the exit's record has in front of addresses that were written to.
+    /// The fields before the addresses that the call wrote to, in the record of the exit.
     pub(crate) at_exit: &'static [Field<'static>],
-    /// In the order of the registers.
+    /// The arguments, in the order of the registers.
     pub(crate) arguments: &'static [SyscallArgument],
 }
 
@@ -56,25 +56,25 @@ pub(crate) struct SyscallArgument {
     pub(crate) kind: ArgumentKind,
 }
 
-/// What becomes of an argument.
+/// The way in which an argument is recorded.
 #[derive(Clone, Copy)]
 pub(crate) enum ArgumentKind {
-    /// Recorded at the entry as it is.
+    /// A number, recorded at the entry.
     Number(FieldType<'static>),
-    /// The address of a text, which is recorded at the entry, behind all numbers.
+    /// The address of a text. The text is recorded at the entry, behind all numbers.
     Text,
     /// Another address.
     Address {
-        /// Where it is recorded itself.
+        /// The record that contains the address.
         at: Direction,
-        /// What is recorded at the entry of what is there, behind all numbers.
+        /// The data at the address that is recorded at the entry, behind all numbers.
         given: Option<PointedFields>,
-        /// The same at the exit.
+        /// The data at the address that is recorded at the exit, behind all numbers.
         filled: Option<PointedFields>,
     },
 }
 
-/// What is at an address: its fields, but for a text, which is called as the argument.
+/// The data at an address, and its fields; a text has none here, because its field has the argument's name.
 #[derive(Clone, Copy)]
 pub(crate) struct PointedFields {
     pub(super) pointed: Pointed,
@@ -82,10 +82,10 @@ pub(crate) struct PointedFields {
 }
 
 impl ArgumentKind {
-    /// How an address is recorded.
+    /// The type of an address.
     const ADDRESS: FieldType<'static> = FieldType::hex(64);
 
-    /// The number that it is in the record.
+    /// The type of the number in the record of this direction, if it contains one.
     pub(crate) const fn number(self, direction: Direction) -> Option<FieldType<'static>> {
         match (self, direction) {
             (Self::Number(ty), Direction::Entry) => Some(ty),
@@ -94,7 +94,7 @@ impl ArgumentKind {
         }
     }
 
-    /// What is recorded of where it points to.
+    /// The data at the address that is recorded in this direction.
     const fn target(self, direction: Direction) -> Option<PointedFields> {
         match (self, direction) {
             (Self::Text, Direction::Entry) => Some(PointedFields {
@@ -107,7 +107,7 @@ impl ArgumentKind {
         }
     }
 
-    /// What is copied from there.
+    /// The kind of data that is copied from the address.
     pub(super) const fn pointed(self, direction: Direction) -> Option<Pointed> {
         match self.target(direction) {
             Some(target) => Some(target.pointed),
@@ -117,7 +117,7 @@ impl ArgumentKind {
 }
 
 impl Call {
-    /// The name of its entry or of its exit.
+    /// The name of the call's entry or exit.
     pub(crate) fn name(&self, direction: Direction) -> &'static str {
         match direction {
             Direction::Entry => self.entry_name,
@@ -125,7 +125,7 @@ impl Call {
         }
     }
 
-    /// What ftrace and perf call it, below `syscalls`, if they know it.
+    /// The name of the call's entry or exit in ftrace and perf, below `syscalls`, if they know the call.
     pub(crate) fn kernel_name(&self, direction: Direction) -> Option<&'static str> {
         match direction {
             Direction::Entry => self.kernel_entry_name,
@@ -133,12 +133,12 @@ impl Call {
         }
     }
 
-    /// Its place among the system calls.
+    /// The call's place among the system calls.
     pub(crate) fn slot(&self) -> u32 {
         self.slot
     }
 
-    /// What its record has in front of what the arguments are.
+    /// The fields before the arguments in the call's record.
     pub(crate) const fn before(&self, direction: Direction) -> &'static [Field<'static>] {
         match direction {
             Direction::Entry => self.before_arguments,
@@ -146,7 +146,7 @@ impl Call {
         }
     }
 
-    /// The fields of its record.
+    /// The fields of the call's record.
     pub(crate) fn fields(
         &'static self,
         direction: Direction,
@@ -170,13 +170,13 @@ impl Call {
 /// The result, in the record of every exit.
 pub(crate) const RESULT: Field<'static> = Field::new("ret", FieldType::signed(64));
 
-/// Which call it was, where the event's name does not say so.
+/// The call's number, for events whose name does not say it.
 pub(crate) const NUMBER: Field<'static> = Field::new("id", FieldType::signed(32));
 
-/// The table's syntax: `NUMBER name(argument: kind, ...);` each.
+/// The table's syntax: each entry is `NUMBER name(argument: kind, ...);`.
 macro_rules! syscalls {
     ($($number:literal $name:ident($($arg:ident: $kind:ident),*);)*) => {
-        /// All calls that are known, by number.
+        /// All known calls, by number.
         pub(crate) const LISTED: &[$crate::source::syscall::describe::Call] = &[$(
             $crate::source::syscall::describe::Call {
                 slot: $number,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Arguments that point to something: what is recorded of it, by kind.
+//! Arguments that point to data, by kind.
 
 use super::describe::{ArgumentKind, PointedFields};
 use super::pointed::{Pointed, FAMILY};
 use super::Direction;
 use crate::abi::schema::{Field, FieldType, Integer};
 
-/// An address that the call reads what is at.
+/// An address whose data the call reads.
 pub(super) const fn given(pointed: Pointed, fields: &'static [Field<'static>]) -> ArgumentKind {
     ArgumentKind::Address {
         at: Direction::Entry,
@@ -29,14 +29,14 @@ const fn filled(
     }
 }
 
-/// An address of which is not known what is there.
+/// An address that the call writes data of an unknown form to.
 pub(super) const OUT: ArgumentKind = ArgumentKind::Address {
     at: Direction::Exit,
     given: None,
     filled: None,
 };
 
-/// The address of a socket, with this name for its port; and fields behind it.
+/// A socket address, with this name for its port, and the fields behind it.
 macro_rules! socket_address {
     ($port:literal $(, $behind:expr)*) => {
         &[
@@ -58,7 +58,7 @@ const V6_LEN: Field<'static> = Field::new("_v6addr_length", FieldType::unsigned(
 const V6: Field<'static> = Field::new("v6addr", sequence(Integer::hex(8), "_v6addr_length"));
 const PATH: Field<'static> = Field::new("sun_path", FieldType::String);
 
-/// Where a socket is connected to, by LTTng's names.
+/// The address that a socket connects to, with LTTng's field names.
 pub(super) const PEER: ArgumentKind = given(Pointed::SocketAddress, socket_address!("dport"));
 /// The address that a socket gets.
 pub(super) const OWN: ArgumentKind = given(Pointed::SocketAddress, socket_address!("port"));
@@ -68,13 +68,13 @@ pub(super) const CONNECTED: ArgumentKind = filled(
     Pointed::FilledAddress,
     socket_address!("sport"),
 );
-/// Whom something comes from.
+/// The sender's address.
 pub(super) const SENDER: ArgumentKind = filled(
     Direction::Exit,
     Pointed::FilledAddress,
     socket_address!("sport"),
 );
-/// The address that a socket has.
+/// The socket's address.
 pub(super) const NAME: ArgumentKind = filled(
     Direction::Exit,
     Pointed::FilledAddress,
@@ -95,14 +95,14 @@ pub(super) const MESSAGE: ArgumentKind = given(
     Pointed::Message,
     socket_address!("dport", LENGTHS_LEN, LENGTHS),
 );
-/// The buffers of what is received, and whom it comes from.
+/// A received message: its buffers and its sender.
 pub(super) const RECEIVED: ArgumentKind = filled(
     Direction::Entry,
     Pointed::Message,
     socket_address!("sport", LENGTHS_LEN, LENGTHS),
 );
 
-/// Events of a descriptor that an epoll instance shall report, with the data to report.
+/// Events that an epoll instance shall report for a descriptor, with the data to report.
 pub(super) const EPOLL: ArgumentKind = given(
     Pointed::EpollEvent,
     &[
@@ -122,7 +122,7 @@ pub(super) const EPOLLED: ArgumentKind = filled(
     ],
 );
 
-/// Descriptors that are waited for, and for what; and what came of it.
+/// Descriptors to wait for, with the requested events; at the exit, with the returned events.
 pub(super) const POLL_SET: ArgumentKind = ArgumentKind::Address {
     at: Direction::Entry,
     given: Some(PointedFields {
@@ -145,7 +145,7 @@ pub(super) const POLL_SET: ArgumentKind = ArgumentKind::Address {
     }),
 };
 
-/// Descriptors that are waited for, and those that are ready.
+/// Descriptors to wait for; at the exit, the ready ones.
 const fn descriptor_set(fields: &'static [Field<'static>]) -> ArgumentKind {
     let target = Some(PointedFields {
         pointed: Pointed::DescriptorSet,

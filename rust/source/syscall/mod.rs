@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events of system calls: for each call one at its entry and one at its exit.
+//! Events of system calls: each call has one at its entry and one at its exit.
 //!
-//! The kernel has one tracepoint for all entries and one for all exits. So there are two
-//! handlers ([`probe`]), which find the probe of each call by its slot. What is recorded of a call
-//! is said by a [plan](plan) that is made from the call's line in the [`table`].
+//! The kernel has one tracepoint for all entries and one for all exits. So there are two handlers ([`probe`]),
+//! which find the probe of each call by its slot. A [plan](plan), made from the call's line in the [`table`],
+//! says how to record it.
 //!
-//! A call has a slot, which is its number; behind the numbers are two more, for calls that the
-//! table does not know and for those of 32-bit programs, which number them differently.
+//! A call's slot is its number. Behind the numbers are two more slots, one for calls that the table does not
+//! know, and one for the calls of 32-bit programs, which have other numbers.
 //!
-//! The kernel forgets the number of rt_sigreturn(2), and of a call that a tracer or a filter
-//! kept from happening: their exits are unknown, with -1 for the number.
+//! The kernel forgets the number of rt_sigreturn(2), and of a call that a tracer or a filter prevented: the
+//! exits of these are unknown, with -1 for the number.
 
 mod compat;
 mod describe;
@@ -34,7 +34,7 @@ const COMPAT: u32 = NUMBERS + 1;
 /// All slots are below this one. Not every slot below has a call.
 const SLOTS: u32 = NUMBERS + 2;
 
-/// The way into the kernel or out of it.
+/// Entry into the kernel, or exit from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// `syscall_entry_...`
@@ -44,7 +44,7 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// Both.
+    /// Both directions.
     const ALL: [Self; 2] = [Self::Entry, Self::Exit];
 
     /// The kernel's tracepoint.
@@ -56,7 +56,7 @@ impl Direction {
     }
 }
 
-/// Arguments of a call that the table does not know.
+/// The arguments of a call that the table does not know.
 const fn six(ty: FieldType<'static>) -> [SyscallArgument; 6] {
     let kind = ArgumentKind::Number(ty);
     [
@@ -111,7 +111,7 @@ fn calls() -> impl Iterator<Item = &'static Call> {
     CALLS.iter().filter_map(|call| *call)
 }
 
-/// The call at this place.
+/// The call in this slot.
 fn call(slot: u32) -> Option<&'static Call> {
     *CALLS.get(slot as usize)?
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a probe does for a system call, worked out when the module is compiled.
+//! The plan by which a probe records a system call, computed when the module is compiled.
 
 use super::describe::Call;
 use super::pointed::{Pointed, LEAST_MAX};
@@ -11,12 +11,12 @@ use crate::record::memory::{Space, Tail};
 use crate::sys::args::Registers;
 use crate::sys::user_data::UserData;
 
-/// Numbers in a record: the call's, and six arguments.
+/// The maximum count of numbers in a record: the call's number, and six arguments.
 const MAX_NUMBERS: usize = 7;
-/// Arguments of which is recorded what they point to.
+/// The maximum count of arguments whose data is recorded.
 pub(super) const MAX_PIECES: usize = 4;
 
-/// Bytes that a register takes in the record: those of its low end.
+/// The number of low bytes of a register that are recorded.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Width {
@@ -32,35 +32,35 @@ struct Number {
     width: Width,
 }
 
-/// An argument of which is recorded what it points to.
+/// An argument whose data is recorded.
 #[derive(Clone, Copy)]
 struct Piece {
     pointed: Pointed,
     address: Register,
-    /// Of the argument that says how much is there.
+    /// The register of the argument that says how much data there is.
     extent: Register,
 }
 
-/// Those of a call. Apart from the plan, which shall be small.
+/// The pieces of a call. They are kept apart from the plan, which must be small.
 #[derive(Clone, Copy)]
 struct Pointers {
     count: u8,
     pieces: [Piece; MAX_PIECES],
 }
 
-/// What was copied from user space for a record.
+/// The data that was copied from user space for a record.
 pub(super) type Pieces = UserData<MAX_PIECES>;
 
-/// How the entry or the exit of a call is recorded. Small, so that all fit the cache.
+/// The plan for recording the entry or the exit of a call. It is small, so that all plans fit the cache.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
-    /// All numbers together.
+    /// Total bytes of all numbers.
     bytes: u8,
     count: u8,
     numbers: [Number; MAX_NUMBERS],
-    /// How many pieces from user space follow the numbers.
+    /// The count of pieces from user space that follow the numbers.
     pub(super) pieces: u8,
-    /// All of them together, at least.
+    /// Minimum total bytes of all pieces.
     least: u8,
 }
 
@@ -91,7 +91,7 @@ impl Plan {
         self
     }
 
-    /// With the fields that come before all arguments: the call's number, its result.
+    /// Adds the fields that come before all arguments: the call's number, its result.
     const fn with_fixed(mut self, fields: &[Field<'static>]) -> Self {
         let mut at = 0;
         while at < fields.len() {
@@ -124,7 +124,7 @@ impl Plan {
         plan
     }
 
-    /// Bytes of the smallest record, but for the header.
+    /// Bytes of the smallest record, without the header.
     #[inline(always)]
     pub(super) fn least(&self) -> u64 {
         u64::from(self.bytes).wrapping_add(u64::from(self.least))
@@ -171,7 +171,7 @@ const fn register(call: &Call, argument: usize) -> Register {
     }
 }
 
-/// How the entries of all calls are recorded, or the exits; by slot.
+/// The plans for the entries, or for the exits, of all calls, by slot.
 pub(super) struct Plans {
     plans: [Plan; SLOTS as usize],
     pointers: [Pointers; SLOTS as usize],
@@ -199,13 +199,13 @@ impl Plans {
         made
     }
 
-    /// That of the call in `slot`.
+    /// The plan of the call in `slot`.
     #[inline(always)]
     pub(super) fn get(&self, slot: u32) -> Option<&Plan> {
         self.plans.get(slot as usize)
     }
 
-    /// Copies what the arguments of the call in `slot` point to. May fault and sleep.
+    /// Copies the data that the arguments of the call in `slot` point to. May fault and sleep.
     #[inline(always)]
     pub(super) fn copy(&self, slot: u32, registers: &Registers, to: &mut Pieces) {
         let result = registers.get(Register::RESULT) as i64;
@@ -215,30 +215,30 @@ impl Plans {
         };
         for piece in pointers.pieces.iter().take(pointers.count.into()) {
             let (address, extent) = (registers.get(piece.address), registers.get(piece.extent));
-            // Nothing can be read there.
+            // No data can be read at address 0.
             let address = if is_filled { address } else { 0 };
             piece.pointed.copy(address, extent, to);
         }
     }
 }
 
-/// What is recorded at the entries.
+/// The plans for the entries.
 pub(super) static ENTRY: Plans = Plans::of(Direction::Entry);
-/// What is recorded at the exits.
+/// The plans for the exits.
 pub(super) static EXIT: Plans = Plans::of(Direction::Exit);
 
-/// The slot of call `number`; of an unknown one, if it is beyond all known.
+/// The slot of call `number`; the slot of unknown calls if the table does not reach so far.
 #[inline(always)]
 pub(super) fn slot(number: i32, compat: bool) -> u32 {
     if compat {
         COMPAT
     } else {
-        // A negative number is beyond all as well.
+        // A negative number becomes a large one here, so it is unknown, too.
         (number as u32).min(UNKNOWN)
     }
 }
 
-/// A call's record, but for the header.
+/// A call's record, without the header.
 pub(super) struct SyscallRecord<'a> {
     pub(super) plan: &'a Plan,
     pub(super) registers: &'a Registers,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an argument points to, as it is recorded: behind all numbers of the call.
+//! The data that an argument points to, as it is recorded: behind all numbers of the call.
 
 use crate::abi::schema::{FieldType, Integer, LabelPlace, Labels};
 use crate::sys::user_data::{UserBytes, UserData, PIECE_MAX};
 
-/// What is there.
+/// The kind of data.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub(super) enum Pointed {
@@ -13,7 +13,7 @@ pub(super) enum Pointed {
     Text,
     /// A `struct sockaddr`; the next argument is its size.
     SocketAddress,
-    /// So many 64-bit integers: a `struct timespec` has 2, a `struct itimerspec` 4.
+    /// 64-bit integers, as many as this number: a `struct timespec` has 2, a `struct itimerspec` 4.
     Words(u8),
     /// A `struct epoll_event`.
     EpollEvent,
@@ -21,9 +21,9 @@ pub(super) enum Pointed {
     EpollEvents,
     /// Structs `pollfd`; the next argument is their number.
     PollSet,
-    /// The same; those of which something is told.
+    /// The `pollfd` structs with returned events; the next argument is the number of all structs.
     PollResults,
-    /// A `struct sockaddr`; at the address that is the next argument is its size, an int.
+    /// A `struct sockaddr`; the next argument is the address of its size, an int.
     FilledAddress,
     /// An `fd_set`; the first argument is one more than the highest descriptor.
     DescriptorSet,
@@ -33,7 +33,7 @@ pub(super) enum Pointed {
     Message,
 }
 
-/// What a family of addresses is called.
+/// The names of the address families.
 const FAMILIES: Labels<'static> = Labels::new(
     b"AF_UNSPEC AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET AF_VSOCK",
     &[
@@ -55,7 +55,7 @@ const fn family(number: u64, name: (u32, u32)) -> LabelPlace {
     }
 }
 
-/// The family of a socket's address.
+/// The family of a socket address.
 pub(super) const FAMILY: FieldType<'static> =
     FieldType::Enumeration(Integer::unsigned(16), FAMILIES);
 
@@ -63,7 +63,7 @@ const AF_UNIX: u16 = 1;
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
-/// Bytes of the longest address that is looked at, a `struct sockaddr_un`.
+/// Bytes of the longest address that is recorded, a `struct sockaddr_un`.
 const ADDRESS_MAX: usize = 110;
 /// Bytes of a `struct epoll_event` of x86-64, which has no padding.
 const EPOLL_EVENT: usize = 12;
@@ -73,22 +73,22 @@ const POLLFD: usize = 8;
 const IOVEC: usize = 16;
 /// Bytes of a `struct msghdr`.
 const MSGHDR: usize = 56;
-/// Structs that are recorded where there may be many.
+/// Maximum count of recorded structs.
 const ELEMENTS_MAX: usize = 16;
 /// Bytes of so many structs, of those that are the largest.
 const ELEMENTS_BYTES: usize = ELEMENTS_MAX * IOVEC;
 /// Structs that are recorded of a message.
 const MESSAGE_ELEMENTS_MAX: usize = 8;
-/// Descriptors that a set of the C library's has room for; the kernel takes larger ones.
+/// The count of descriptors in a set of the C library; the kernel takes larger sets.
 const SET_MAX: usize = 1024;
-/// Descriptors of a set that are recorded.
+/// Maximum count of recorded descriptors of a set.
 const MEMBERS_MAX: usize = 60;
 
 /// The most bytes that a kind takes at least.
 pub(super) const LEAST_MAX: usize = 32;
 
 const _: () = {
-    // Family and port, both counts, an address; a path, its NUL.
+    // Family and port, two length fields, an IPv6 address, a path, and its NUL.
     let address = 2 + 2 + 4 + 4 + 16 + ADDRESS_MAX;
     assert!(address + 4 + MESSAGE_ELEMENTS_MAX * 8 < PIECE_MAX);
     assert!(4 + ELEMENTS_MAX * 8 <= PIECE_MAX);
@@ -97,7 +97,7 @@ const _: () = {
 };
 
 impl Pointed {
-    /// Bytes that it takes at least. If nothing can be read, it takes so many, all 0.
+    /// Minimum number of bytes of the recorded data.
     pub(super) const fn least(self) -> u8 {
         match self {
             Self::Text => 1,
@@ -110,9 +110,8 @@ impl Pointed {
         }
     }
 
-    /// Copies it from `address`; `extent` is the argument that says how much. What cannot be read is as if it was 0, or
-    /// none. May fault and sleep.
-    #[inline(always)]
+    /// Copies the data from `address`; `extent` is the argument that says how much there is. Unreadable data is
+    /// recorded as 0 or as empty. May fault and sleep.
     pub(super) fn copy<const N: usize>(self, address: u64, extent: u64, to: &mut UserData<N>) {
         if address == 0 {
             // Most callers of recvfrom(2) and sendto(2) have no address. Reading there costs two page faults.
@@ -168,7 +167,7 @@ fn copy_array<const BYTES: usize, const N: usize>(address: u64, to: &mut UserDat
     to.put(&column::<0, BYTES>(bytes));
 }
 
-/// Family, port, addresses of IPv4 and IPv6, path.
+/// Records family, port, IPv4 address, IPv6 address, and path.
 fn socket_address<const N: usize>(address: u64, len: u64, to: &mut UserData<N>) {
     let mut bytes = UserBytes::<ADDRESS_MAX>::new();
     // The kernel takes the length for an int.
@@ -198,8 +197,8 @@ fn socket_address<const N: usize>(address: u64, len: u64, to: &mut UserData<N>) 
     unix_path(path.unwrap_or(&[]), to);
 }
 
-/// A path ends with the first NUL. An abstract name begins with one and may have more: each is an `@`, as in
-/// /proc/net/unix.
+/// A path ends with the first NUL. An abstract name begins with a NUL and may contain more; each becomes an
+/// `@`, as in /proc/net/unix.
 fn unix_path<const N: usize>(path: &[u8], to: &mut UserData<N>) {
     let is_abstract = path.first() == Some(&0) && path.len() > 1;
     for byte in path {
@@ -212,7 +211,7 @@ fn unix_path<const N: usize>(path: &[u8], to: &mut UserData<N>) {
     to.put(&[0]);
 }
 
-/// The first of `count` structs at `address`.
+/// The first of `count` structs at `address`; none if they cannot be read.
 fn elements<const SIZE: usize>(
     bytes: &mut UserBytes<ELEMENTS_BYTES>,
     address: u64,
@@ -223,7 +222,7 @@ fn elements<const SIZE: usize>(
     given.unwrap_or(&[]).chunks_exact(SIZE)
 }
 
-/// The descriptors in a set of those below `count`.
+/// Records the descriptors below `count` that are in a set.
 fn descriptor_set<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
     let mut bytes = UserBytes::<{ SET_MAX / 8 }>::new();
     // The kernel takes the count for an int, and reads words.
@@ -249,14 +248,14 @@ fn descriptor_set<const N: usize>(address: u64, count: u64, to: &mut UserData<N>
     }
 }
 
-/// The lengths of what structs `iovec` describe.
+/// Records the lengths of the buffers of `iovec` structs.
 fn vector<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
     let mut bytes = UserBytes::new();
     let vector = elements::<IOVEC>(&mut bytes, address, count);
     put_column::<8, 8, N>(vector, to);
 }
 
-/// The address of a socket, the lengths of the parts.
+/// Records the socket address and the lengths of the buffers.
 fn message<const N: usize>(address: u64, to: &mut UserData<N>) {
     let mut bytes = UserBytes::<MSGHDR>::new();
     let bytes = bytes.read(address, MSGHDR).unwrap_or(&[]);
@@ -272,7 +271,7 @@ fn put_column<'a, const AT: usize, const LEN: usize, const N: usize>(
     elements: impl Iterator<Item = &'a [u8]> + Clone,
     to: &mut UserData<N>,
 ) {
-    // (Their own count() divides, by what the compiler does not know not to be 0.)
+    // (The iterator's own count() divides by a number that the compiler cannot prove to be nonzero.)
     let counted = elements.clone();
     let count = counted.fold(0_u32, |count, _| count.wrapping_add(1));
     to.put(&count.to_ne_bytes());

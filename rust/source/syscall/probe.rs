@@ -19,15 +19,15 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use pin_init::init_array_from_fn;
 
-/// The probes of calls, at their entries or at their exits; the data of that tracepoint's handler.
+/// The probes of calls, at their entries or at their exits. This is the data of that tracepoint's handler.
 pub(crate) struct CallProbes {
     direction: Direction,
-    /// By slot. A probe stays here to the end: a call that sleeps may use it.
+    /// The probes by slot. A probe is never removed, because a call that sleeps may use it.
     probes: [OnceArc<Probe>; SLOTS as usize],
 }
 
 impl CallProbes {
-    /// Makes them, of no call yet.
+    /// Makes the table without probes.
     pub(super) fn new(direction: Direction) -> Result<Arc<Self>> {
         Arc::init(
             init!(Self {
@@ -38,7 +38,7 @@ impl CallProbes {
         )
     }
 
-    /// Entries or exits.
+    /// Whether these are entries or exits.
     pub(super) fn direction(&self) -> Direction {
         self.direction
     }
@@ -54,13 +54,13 @@ impl CallProbes {
         self.get(call.slot()).is_some()
     }
 
-    /// Has `probe` get the records of `call`, which has none, from now on.
+    /// Makes `probe` record `call`, which had no probe so far.
     pub(super) fn set(&self, call: &Call, probe: &Arc<Probe>) {
         if let Some(place) = self.probes.get(call.slot() as usize) {
             place.set(probe.clone());
         }
         if call.slot() == UNKNOWN {
-            // Slots without a call of their own go with the unknown.
+            // The probe of unknown calls also serves the slots without a known call.
             let places = (0..).zip(&self.probes);
             places
                 .filter(|(slot, _)| super::call(*slot).is_none())
@@ -139,7 +139,7 @@ fn record_with_pieces<F: Format>(probe: &Probe, slot: u32, plans: &Plans, regist
     );
 }
 
-// These take what the handler has got, in registers.
+// The arguments are those that the handler has in registers.
 #[cold]
 #[inline(never)]
 #[link_section = ".kprobes.text"]
@@ -160,7 +160,7 @@ fn admit<F: Format>(
     }
 }
 
-/// The gate is closed.
+/// Handles a call that found the gate closed.
 #[cold]
 #[inline(never)]
 #[link_section = ".kprobes.text"]
@@ -197,7 +197,8 @@ fn record_any<F: Format>(
     );
 }
 
-/// The handler of a direction in each format. Its tracepoint calls it where page faults and sleep are allowed.
+/// The handlers of a direction, one for each format. The tracepoint calls them where page faults and sleep are
+/// allowed.
 pub(super) fn handlers(direction: Direction) -> &'static Handlers<CallProbes> {
     match direction {
         Direction::Entry => &ENTER,
@@ -210,7 +211,7 @@ static ENTER: Handlers<CallProbes> =
 static EXIT: Handlers<CallProbes> =
     handlers!([registers result], exit, bindings::__traceiter_sys_exit);
 
-// Kprobes stay out: one on a probe could fire the probe.
+// These functions cannot be probed: a kprobe on a probe could fire the probe.
 #[link_section = ".kprobes.text"]
 extern "C" fn enter<F: Format>(probes: &CallProbes, registers: &Registers, _number: isize) {
     called::<F>(probes, registers, &plan::ENTRY);

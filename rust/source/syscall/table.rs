@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The system calls of x86-64: number, name, arguments. One line each.
+//! The system calls of x86-64: number, name, and arguments, one line each.
 //!
-//! Made from the kernel's `syscall_64.tbl` (7.3) and the `SYSCALL_DEFINE`s of its entry points,
-//! whose names these are: `newstat`, where the C library says stat(). By hand: which pointers
-//! are [paths, names and structures](super::describe), which are only written to, and a few names and
-//! widths that viewers know from LTTng. `scripts/check-syscalls` compares numbers and names
-//! with the headers of a kernel; a call that a kernel does not have is never fired there.
+//! The table is made from the kernel's `syscall_64.tbl` (7.3) and the `SYSCALL_DEFINE`s of its entry points.
+//! The names are those of the entry points: `newstat`, where the C library says stat(). Added by hand are:
+//! which pointers are [paths, names and structures](super::describe), which of them the call only writes to,
+//! and a few names and widths that viewers know from LTTng. `scripts/check-syscalls` compares numbers and names
+//! with the headers of a kernel; the event of a call that a kernel does not have never fires there.
 
 use super::describe::syscalls;
 

@@ -17,11 +17,11 @@ pub(crate) struct Declaration {
     pub(crate) tracepoint: &'static str,
     /// Fields, in the order of the record.
     pub(crate) fields: &'static [Field<'static>],
-    /// Whether it is recorded when nothing else was asked for.
+    /// Whether the event is recorded when nothing else was asked for.
     pub(crate) default: bool,
-    /// Its handler in each format.
+    /// The event's handlers, one for each format.
     pub(crate) handlers: Handlers<Probe>,
-    /// Its handler where there is something to look at from the beginning.
+    /// The handler for probes that must look at something before they record.
     pub(crate) looking: Handler<Probe>,
 }
 
@@ -29,17 +29,17 @@ pub(crate) struct Declaration {
 ///
 /// ```ignore
 /// event! {
-///     /// When it happens, and what for.
+///     /// When the event happens, and what for.
 ///     SCHED_SWITCH: sched "sched_switch" = sched_switch(_preempt: bool, prev: &Task) {
 ///         prev_tid: i32 = prev.tid(),
 ///     }
 /// }
 /// ```
 ///
-/// that is: constant, subsystem, the event's name, the tracepoint with its arguments, the
-/// fields with how each is read. After the fields may stand `string name = EXPR`: a field of
-/// bytes (`&[u8]` without NUL) whose length varies; `EXPR` is evaluated before space is reserved.
-/// `optional` in front keeps the event out of the default set.
+/// The parts are: the constant, the subsystem, the event's name, the tracepoint with its arguments, and the
+/// fields with the expressions that read them. `string name = EXPR` may follow the fields: a field of bytes
+/// (`&[u8]` without NUL) whose length varies; `EXPR` is evaluated before space is reserved. `optional` in front
+/// keeps the event out of the default set.
 macro_rules! event {
     (
         $(#[$doc:meta])*
@@ -76,7 +76,7 @@ macro_rules! event {
             const CAPACITY: usize =
                 FIXED as usize $(+ { stringify!($tail); $crate::sys::args::TEXT_MAX + 1 })?;
 
-            // Kprobes stay out: one on a probe could fire the probe.
+            // This function cannot be probed: a kprobe on a probe could fire the probe.
             #[link_section = ".kprobes.text"]
             extern "C" fn probe<F: Format>(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
                 let entered = match probe.enter() {
@@ -101,7 +101,8 @@ macro_rules! event {
                 }
             }
 
-            // Apart, so that the registers that a call needs are not saved where it is not made.
+            // This function is separate, so that the registers that a call needs are saved only where a call is
+            // made.
             #[inline(never)]
             #[link_section = ".kprobes.text"]
             fn record_with_call<F: Format>(
@@ -110,7 +111,7 @@ macro_rules! event {
                 record::<F>(probe $(, $arg)*, entered);
             }
 
-            // These take what the probe has got, so that nothing is moved to get here.
+            // The arguments are those of the probe, so that nothing has to be moved to get here.
             #[cold]
             #[inline(never)]
             #[link_section = ".kprobes.text"]
@@ -126,7 +127,7 @@ macro_rules! event {
                 }
             }
 
-            // The gate is closed.
+            // Handles an event that found the gate closed.
             #[cold]
             #[inline(never)]
             #[link_section = ".kprobes.text"]
@@ -147,7 +148,7 @@ macro_rules! event {
                     [$($value)?] [$($fty = $read),*]);
             }
 
-            // One for all formats.
+            // This handler serves all formats.
             #[link_section = ".kprobes.text"]
             extern "C" fn looking(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
                 probe.record_or(
@@ -200,7 +201,7 @@ macro_rules! event {
             }
         };
     };
-    // Fields are read and written one by one, so that none need be kept.
+    // Fields are read and written one by one, so that no values have to be kept.
     (@record $record:expr, $entered:ident, $probe:ident,
         [$($value:expr)?] [$($fty:ty = $read:expr),*]
     ) => {{
@@ -211,7 +212,7 @@ macro_rules! event {
             || event!(@payload [$($value)?] [$($fty = $read),*]),
         )
     }};
-    // How many bytes, and what lays them down.
+    // The size of the payload, and a function that writes it.
     (@payload [$($value:expr)?] [$($fty:ty = $read:expr),*]) => {{
         let tail = event!(@tail $($value)?);
         (
@@ -220,7 +221,7 @@ macro_rules! event {
             move |to: RecordWriter<'_>| to$(.put::<$fty>($read))*.put_tail(&tail),
         )
     }};
-    // The id of the task that it is about.
+    // The id of the task that the event is about.
     (@about [$($field:ident: $fty:ty = $read:expr),*]) => {{
         let about: Option<i32> = None;
         $(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events with a probe of their own, declared one by one.
+//! Events with their own probes, declared one by one.
 //!
-//! One file per subsystem. A declaration names the tracepoint, its arguments and the fields
-//! with how each is read; the `event!` macro in [`declare`] makes the probe, the layout and the
+//! There is one file per subsystem. A declaration names the tracepoint, its arguments, and the fields with the
+//! expressions that read them; the `event!` macro in [`declare`] makes the probe, the layout, and the
 //! description from it.
 
 #[macro_use]
@@ -75,7 +75,7 @@ impl EventSource for Typed {
     }
 }
 
-/// All of them, in the order of their ids, the most frequent first.
+/// All declared events, in the order of their ids, the most frequent first.
 static DECLARED: &[&Declaration] = &[
     &sched::SCHED_SWITCH,
     &sched::SCHED_WAKING,

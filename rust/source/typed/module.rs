@@ -20,7 +20,7 @@ event! {
 }
 
 event! {
-    /// Somebody takes hold of a module.
+    /// A reference to a module is taken.
     optional MODULE_GET: module "module_get" = module_get(module: &ModuleArg, ip: usize) {
         ip: KernelAddress = KernelAddress::new(ip as u64),
         refcnt: i32 = module.references(),
@@ -29,7 +29,7 @@ event! {
 }
 
 event! {
-    /// Somebody lets go of a module.
+    /// A reference to a module is released.
     optional MODULE_PUT: module "module_put" = module_put(module: &ModuleArg, ip: usize) {
         ip: KernelAddress = KernelAddress::new(ip as u64),
         refcnt: i32 = module.references(),

@@ -103,7 +103,7 @@ event! {
 }
 
 event! {
-    /// Nobody knows of a task any more.
+    /// A task that has ended cannot be found any more.
     SCHED_PROCESS_FREE: sched "sched_process_free" = sched_process_free(task: &Task) {
         comm: [u8; 16] = task.comm(),
         tid: i32 = task.tid(),
@@ -165,7 +165,7 @@ event! {
 }
 
 event! {
-    /// How long a task has run since the last of these. Fires without schedstats, too.
+    /// How long a task has run since the last event of this kind. Fires without schedstats, too.
     optional SCHED_STAT_RUNTIME: sched "sched_stat_runtime" =
         sched_stat_runtime(task: &Task, runtime: u64)
     {
@@ -176,7 +176,7 @@ event! {
 }
 
 event! {
-    /// A task inherits the priority of one that waits for it, or gets back its own.
+    /// A task inherits the priority of a task that waits for it, or gets its own back.
     optional SCHED_PI_SETPRIO: sched "sched_pi_setprio" =
         sched_pi_setprio(task: &Task, waiter: Option<&Task>)
     {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What measures preemptions: probes at the scheduler's tracepoints.
+//! Measures preemptions, by probes at the scheduler's tracepoints.
 
 use super::requests::{Request, RequestKind, Requests};
 use super::{PreemptChoice, PreemptMeter, PreemptRecord};
@@ -54,7 +54,7 @@ impl Meter for PreemptMeter {
     }
 }
 
-/// What is measured of a request.
+/// The measured times of a request.
 #[derive(Clone, Copy)]
 struct Met {
     latency: u64,
@@ -91,7 +91,7 @@ impl Preemptions {
     }
 }
 
-/// `flag` of a task is to be set.
+/// Notes a request: `flag` of a task is about to be set.
 #[link_section = ".kprobes.text"]
 extern "C" fn set_need_resched(meter: &Preemptions, task: &Task, cpu: i32, flag: i32) {
     let kind = match flag as u32 {

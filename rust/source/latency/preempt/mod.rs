@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Preemption latency: how long a task keeps its CPU that was asked to give it up.
+//! Preemption latency: how long a task keeps its CPU after it was asked to give it up.
 //!
-//! Probes at the scheduler's tracepoints note [what CPUs are asked for](requests) and fire the event where
-//! another task follows. That the idle task is asked is not measured: it keeps nobody waiting, and while it polls
-//! the kernel asks it without a tracepoint.
+//! Probes at the scheduler's tracepoints note the [requests](requests) to CPUs, and fire the event when another
+//! task follows. Requests to the idle task are not measured: it keeps nobody waiting, and while it polls, the
+//! kernel asks it without a tracepoint.
 
 mod meter;
 mod requests;
@@ -50,11 +50,11 @@ pub(crate) type PreemptLatency = Metered<PreemptMeter>;
 /// The probes that measure them.
 pub(crate) type PreemptMeter = Attachments<Preemptions>;
 
-/// What a session can choose of them.
+/// The settings of a session for preemptions.
 pub(crate) struct PreemptChoice(SharedWord);
 
 impl PreemptChoice {
-    /// Lazy requests do not count.
+    /// Makes settings with which lazy requests do not count.
     pub(crate) const fn new() -> Self {
         Self(SharedWord::new(0))
     }
@@ -64,7 +64,7 @@ impl PreemptChoice {
         self.0.load() != 0
     }
 
-    /// Has them count from now on, or not.
+    /// Sets whether lazy requests count.
     pub(crate) fn count_lazy(&self, count: bool) {
         self.0.store(count.into());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What CPUs are asked for and have not done yet, to reschedule: since when, how soon, and who asked.
+//! Open requests to CPUs to reschedule: since when, how urgent, and who made them.
 //!
 //! A slot of each CPU follows the flags (`TIF_NEED_RESCHED`, `_LAZY`) of the task that runs there:
 //!
@@ -14,17 +14,17 @@
 //!     +--------------- DOUBTED
 //! ```
 //!
-//! The kernel asks only for what is not asked for yet. So a request takes the place of the one before, which was
-//! met without a switch; but one to reschedule at once adds to a lazy one whose flag is still set.
+//! The kernel makes a request only if it is not already open. So a request replaces the one before, which was
+//! met without a switch; but an urgent request adds to a lazy one whose flag is still set.
 //!
-//! The scheduler clears the flags, and then says so by `sched_switch`, if there is a switch. If not, that is seen
-//! when it is done (`sched_exit_tp`): if the flag is not set there, the request was met; or it is a new one, of
-//! another CPU that has come to the tracepoint and not yet to the flag. Which, is seen when this CPU schedules the
-//! next time (`sched_entry_tp`).
+//! The scheduler clears the flags, and reports it by `sched_switch`, if it switches. If it does not switch,
+//! this is found out at its end (`sched_exit_tp`): if the flag is not set there, the request was met; or it is
+//! a new request of another CPU that has reached the tracepoint but has not set the flag yet. The next call of
+//! the scheduler on this CPU (`sched_entry_tp`) shows which of the two it was.
 //!
-//! A CPU asks itself with interrupts disabled, and another one with the lock of its run queue, which is held in a
-//! switch, too. When both do at once, the second request is not noted. All changes are by compare-and-exchange, for
-//! there they meet.
+//! A CPU makes requests to itself with interrupts disabled, and to another CPU with the lock of that CPU's run
+//! queue, which is also held in a switch. When both happen at once, the second request is not noted. All
+//! changes are made by compare-and-exchange, because they can meet there.
 
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
@@ -33,7 +33,7 @@ use crate::sys::args::Task;
 use crate::sys::percpu::PerCpu;
 use kernel::prelude::*;
 
-/// How soon a task is to give up its CPU.
+/// The urgency of a request to give up the CPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestKind {
     /// As soon as it can be preempted.
@@ -43,31 +43,31 @@ pub(super) enum RequestKind {
 }
 
 impl RequestKind {
-    /// Whether a task has the flag of it.
+    /// Whether the flag of this kind is set in a task.
     #[inline(always)]
     fn is_flagged(self, task: &Task) -> bool {
         task.need_reschedule() & (1 << self as u8) != 0
     }
 }
 
-/// What a slot says of the task on its CPU.
+/// The state of the task on the slot's CPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 enum State {
-    /// It was asked.
+    /// The task was asked.
     Asked = 1,
-    /// It was asked, and may have given up the CPU already.
+    /// The task was asked, and may have given up the CPU already.
     Doubted = 2,
-    /// Somebody writes the slot just now.
+    /// The slot is being written.
     Changing = 3,
 }
 
-/// The same in a word: a task's id, how soon it is to give up its CPU, and a [`State`].
+/// A slot's content in a word: the task's id, the urgency, and a [`State`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
 impl Word {
-    /// Nothing.
+    /// No request.
     const FREE: Self = Self(0);
     const KIND: u32 = 32;
     const STATE: u32 = 33;
@@ -99,37 +99,37 @@ impl Word {
 /// The open requests of all CPUs.
 pub(super) struct Requests(PerCpu<Slot>);
 
-// In a cache line of its own: other CPUs write it.
+// Each slot is in a cache line of its own, because other CPUs write it.
 #[repr(align(64))]
 struct Slot {
     /// A [`Word`].
     word: SharedWord,
     since: SharedWord,
-    /// From when on it was a lazy one; if it never was, as `since`.
+    /// The time since which the request is a lazy one; if it never was, the same as `since`.
     lazy_since: SharedWord,
     asker: Noted,
 }
 
-/// A request that is met.
+/// A request that was met.
 pub(super) struct Request {
     pub(super) kind: RequestKind,
-    /// A moment of the stopwatch.
+    /// The time of the request, by the stopwatch.
     pub(super) since: u64,
-    /// The moment from which on it was a lazy one; if it never was, as `since`.
+    /// The time since which the request was a lazy one, by the stopwatch; if it never was, the same as `since`.
     pub(super) lazy_since: u64,
     pub(super) asker: Who,
 }
 
-/// Another request is noted just now.
+/// Another request is being noted.
 pub(super) struct RequestPending;
 
 impl Requests {
-    /// No CPU was asked for anything. May sleep.
+    /// Makes it without requests. May sleep.
     pub(super) fn new() -> Result<Self> {
         Ok(Self(PerCpu::new(Slot::new)?))
     }
 
-    /// `task`, which runs on `cpu`, is asked; its flag is not set yet.
+    /// Notes a request to `task`, which runs on `cpu`; the task's flag is not set yet.
     #[inline(always)]
     pub(super) fn ask(
         &self,
@@ -151,7 +151,7 @@ impl Requests {
                 break last;
             }
         };
-        // Else that lazy request was met, or is of another task.
+        // Otherwise the lazy request was met, or belongs to another task.
         let is_more = last != Word::FREE && last.kind() == RequestKind::Lazy && last.tid() == tid;
         let was_lazy = is_more && RequestKind::Lazy.is_flagged(task);
         let lazy_since = if was_lazy { slot.since.load() } else { now };
@@ -163,7 +163,7 @@ impl Requests {
         Ok(())
     }
 
-    /// `task`, which runs here, calls the scheduler.
+    /// Notes that `task`, which runs here, calls the scheduler.
     #[inline(always)]
     pub(super) fn schedules(&self, task: &Task, guard: &NoPreempt) {
         let slot = self.0.this_cpu(guard);
@@ -177,7 +177,7 @@ impl Requests {
         }
     }
 
-    /// `task`, which runs here, has called the scheduler, and runs on.
+    /// Notes that `task`, which runs here, has called the scheduler and continues to run.
     #[inline(always)]
     pub(super) fn runs_on(&self, task: &Task, guard: &NoPreempt) {
         let slot = self.0.this_cpu(guard);
@@ -187,7 +187,7 @@ impl Requests {
         }
     }
 
-    /// `task` leaves this CPU: the request that is met by that, if it was asked.
+    /// Notes that `task` leaves this CPU. Returns the request that this meets, if the task was asked.
     #[inline(always)]
     pub(super) fn leaves(&self, task: &Task, guard: &NoPreempt) -> Option<Request> {
         let slot = self.0.this_cpu(guard);
@@ -218,7 +218,7 @@ impl Slot {
         Word(self.word.load_acquire())
     }
 
-    /// Whether the word was `old`, and is `new` now.
+    /// Replaces the word if it is `old`. Returns whether it did.
     #[inline(always)]
     fn replace(&self, old: Word, new: Word) -> bool {
         self.word.compare_exchange(old.0, new.0)

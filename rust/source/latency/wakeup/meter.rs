@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What measures wake-ups: probes at the scheduler's tracepoints.
+//! Measures wake-ups, by probes at the scheduler's tracepoints.
 
 use super::waits::{Wait, Waits};
 use super::{WakeupMeter, WakeupRecord};
@@ -22,7 +22,7 @@ use kernel::sync::Arc;
 pub(crate) struct Wakeups {
     results: Arc<Results>,
     waits: Waits,
-    /// The task that runs on each CPU; 0: none, or it is not known.
+    /// The task that runs on each CPU; 0 if it is idle or not known.
     running: PerCpu<SharedWord>,
     stopwatch: Stopwatch,
 }
@@ -56,7 +56,7 @@ impl Meter for WakeupMeter {
 }
 
 impl Wakeups {
-    /// Whether a task runs, on the CPU that it is on.
+    /// Whether a task runs on its CPU.
     #[inline(always)]
     fn runs(&self, task: &Task) -> bool {
         let running = self.running.of(task.cpu() as u32);
@@ -125,8 +125,8 @@ extern "C" fn switch(meter: &Wakeups, preempt: bool, prev: &Task, next: &Task, p
     let next_tid = next.tid() as u32;
     let is_preempted = preempt || prev.left_state(preempt, prev_state) == 0;
     meter.waits.leave(prev.tid() as u32, is_preempted);
-    // Pairs with the acquire in `runs`. In the other order a task that is woken just now on another CPU could be
-    // taken for one that waits there, and leave it here.
+    // Pairs with the acquire in `runs`. In the other order, a task that another CPU wakes at this moment could
+    // be taken for a task that waits, and `leave` would remove its wait here.
     let running = meter.running.this_cpu(guard);
     running.store_release(u64::from(next_tid));
     if let Some(wait) = meter.waits.end(next_tid) {

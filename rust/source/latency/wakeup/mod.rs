@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Wake-up latency: how long tasks that were woken have to wait until they run.
+//! Wake-up latency: how long woken tasks wait until they run.
 //!
-//! Probes at the scheduler's tracepoints note [who waits](waits) and fire the event where the wait is over.
+//! Probes at the scheduler's tracepoints note the [waiting tasks](waits), and fire the event when a wait ends.
 
 mod meter;
 mod waits;

@@ -2,9 +2,9 @@
 
 //! Tasks that were woken and do not run yet: since when, and who woke them.
 //!
-//! A table of slots, one for all tasks whose ids have the same low bits. A task takes its slot when it is
-//! woken and leaves it when it runs, on whatever CPUs; no lock is taken and no memory. What a task's slot says
-//! is changed by events about that task, and the scheduler has these come one after the other:
+//! A table of slots, each shared by all tasks whose ids have the same low bits. A task takes its slot when it
+//! is woken, and leaves it when it runs, on whatever CPUs; this takes no lock and no memory. Only events about
+//! a task change what its slot says of it, and the scheduler orders these events:
 //!
 //! ```text
 //!            waking                switch to it
@@ -19,40 +19,41 @@
 //!                              switch to it
 //! ```
 //!
-//! A task that is woken while it runs, on its way to sleep, either does not sleep, and was not woken from
-//! anything; or it has left its CPU when the wake-up is done, and waits from then on. One that was preempted
-//! waits for a CPU, but for no wake-up, even if it is woken meanwhile. This is what `rtrace report --latency`
-//! makes of the same events.
+//! A task that is woken while it runs, on its way to sleep, either does not sleep, and was not really woken; or
+//! it has left its CPU when the wake-up is done, and waits from then on. A preempted task waits for a CPU, but
+//! not because of a wake-up, even if it is woken meanwhile. `rtrace report --latency` treats these events in
+//! the same way.
 //!
-//! Two tasks may want the same slot. Who was preempted gives way; whose slot has another one that waits is
-//! not measured. All changes are by compare-and-exchange, for there the CPUs of two tasks meet.
+//! Two tasks may need the same slot. A preempted task gives way; if another waiting task has the slot, the
+//! wake-up is not measured. All changes are made by compare-and-exchange, because the CPUs of two tasks can
+//! meet there.
 
 use crate::arch::word::SharedWord;
 use crate::source::latency::who::{Noted, Who};
 use kernel::prelude::*;
 
-/// Slots; a power of two. Two tasks have the same one if their ids differ by a multiple of this.
+/// The number of slots; a power of two. Two tasks share a slot if their ids differ by a multiple of it.
 const SLOTS: usize = 1 << 13;
 
-/// What a slot says of its task.
+/// The state of the task in a slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 enum State {
-    /// It was woken, and waits.
+    /// The task was woken, and waits.
     Woken = 1,
-    /// It is woken while it runs.
+    /// The task was woken while it runs.
     Leaving = 2,
-    /// It was preempted.
+    /// The task was preempted.
     Preempted = 3,
-    /// Somebody writes it just now.
+    /// The slot is being written.
     Changing = 4,
 }
 
-/// The word of a slot that nobody has.
+/// The word of a free slot.
 const FREE: u64 = 0;
 
 impl State {
-    /// The word of a slot that says this of a task.
+    /// The word of a slot in which the task is in this state.
     #[inline(always)]
     const fn of(self, tid: u32) -> u64 {
         (self as u64) << 32 | tid as u64
@@ -63,7 +64,7 @@ impl State {
 pub(super) struct Waits(VVec<Slot>);
 
 /// A wait, or none.
-// In a cache line of its own: its neighbours are of other CPUs.
+// Each slot is in a cache line of its own, because tasks of other CPUs have the neighbouring slots.
 #[repr(align(64))]
 struct Slot {
     /// A [`State`] and a task's id, or [`FREE`].
@@ -74,16 +75,16 @@ struct Slot {
 
 /// A wait that is over.
 pub(super) struct Wait {
-    /// A moment of the stopwatch.
+    /// The time of the wake-up, by the stopwatch.
     pub(super) since: u64,
     pub(super) waker: Who,
 }
 
-/// The slot has another task's wait.
+/// Another task's wait is in the slot.
 pub(super) struct SlotTaken;
 
 impl Waits {
-    /// Nobody waits. May sleep.
+    /// Makes it without waits. May sleep.
     pub(super) fn new() -> Result<Self> {
         let mut slots = VVec::with_capacity(SLOTS, GFP_KERNEL)?;
         for _ in 0..SLOTS {
@@ -92,14 +93,14 @@ impl Waits {
         Ok(Self(slots))
     }
 
-    /// None for the idle tasks: all have the same id, and nobody wakes them.
+    /// [`None`] for the idle tasks: all have the same id, and nobody wakes them.
     #[inline(always)]
     fn slot(&self, tid: u32) -> Option<&Slot> {
         (tid != 0).then_some(())?;
         self.0.get(tid as usize % SLOTS)
     }
 
-    /// A task is woken; `runs`: it still runs.
+    /// Notes that a task is woken; `runs`: it still runs.
     #[inline(always)]
     pub(super) fn begin(
         &self,
@@ -115,7 +116,7 @@ impl Waits {
         slot.begin(tid, state, since, waker)
     }
 
-    /// A task can run from now on; `runs`: it has never stopped.
+    /// Notes that a task can run from now on; `runs`: it has never stopped.
     #[inline(always)]
     pub(super) fn ready(&self, tid: u32, runs: bool, now: u64) {
         let Some(slot) = self.slot(tid) else {
@@ -133,7 +134,7 @@ impl Waits {
         }
     }
 
-    /// A task leaves its CPU; if it `is_preempted` it would rather run on.
+    /// Notes that a task leaves its CPU; `is_preempted`: it could have continued to run.
     #[inline(always)]
     pub(super) fn leave(&self, tid: u32, is_preempted: bool) {
         let Some(slot) = self.slot(tid) else {
@@ -144,12 +145,12 @@ impl Waits {
         if is_preempted && (word == FREE || is_leaving) {
             slot.word.compare_exchange(word, State::Preempted.of(tid));
         } else if word == State::Woken.of(tid) {
-            // It ran when measuring began.
+            // The task already ran when measuring began.
             slot.word.compare_exchange(word, FREE);
         }
     }
 
-    /// A task runs from now on: the wait that is over, if it was woken.
+    /// Notes that a task runs from now on. Returns the wait that this ends, if the task was woken.
     #[inline(always)]
     pub(super) fn end(&self, tid: u32) -> Option<Wait> {
         let slot = self.slot(tid)?;
@@ -180,7 +181,7 @@ impl Slot {
         loop {
             let word = self.word.load();
             if word != FREE && word as u32 == tid {
-                // It waits already.
+                // The task waits already.
                 return Ok(());
             }
             if word != FREE && word != State::Preempted.of(word as u32) {

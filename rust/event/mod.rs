@@ -52,7 +52,7 @@ impl Event {
         &*self.source
     }
 
-    /// Its source, if that is an `S`.
+    /// The event's source, if its type is `S`.
     pub(crate) fn source_as<S: EventSource>(&self) -> Option<&S> {
         self.source().as_any().downcast_ref()
     }

@@ -46,7 +46,7 @@ impl Events {
         at_its_place.is_some_and(|known| core::ptr::eq(&**known, event))
     }
 
-    /// The events whose source is an `S`, known or not, in the order of their ids.
+    /// The events whose source has the type `S`, known or not, in the order of their ids.
     pub(crate) fn of<S: EventSource>(&self) -> impl Iterator<Item = (&Arc<Event>, &S)> {
         let events = self.0.iter().flatten();
         events.filter_map(|event| Some((event, event.source_as()?)))
@@ -76,7 +76,7 @@ impl Events {
 }
 
 impl Registry {
-    /// Makes the registry with the events of this kernel; `hotplug` notifies samplers of CPUs. May sleep.
+    /// Creates the registry with the events of this kernel; `hotplug` notifies samplers of CPUs. May sleep.
     pub(crate) fn new(hotplug: &Arc<Hotplug<Arrivals>>) -> Result<Arc<Self>> {
         let ids = Ids::new()?;
         let mut events = Events(KVVec::new());
@@ -96,8 +96,8 @@ impl Registry {
         self.events.lock().clone()
     }
 
-    /// Adds the event of a source. If the source [is](EventSource::is_again) that of an absent event of this name, that
-    /// event is present again. `EEXIST`: there is an event of that name. May sleep.
+    /// Adds the event of a source. If the source [is](EventSource::is_again) that of an absent event of the
+    /// same name, that event is present again. `EEXIST`: the name is in use. May sleep.
     pub(crate) fn add<S: EventSource>(&self, source: S) -> Result<Arc<Event>> {
         let event = Event::new(Id::take(&self.ids)?, KBox::new(source, GFP_KERNEL)?);
         let mut events = self.events.lock();

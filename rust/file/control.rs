@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tracer's own files, and those of a session.
+//! The tracer's own files, and those of each session.
 
 use super::channel::ChannelTarget;
 use super::{latency, must_be_one, parse_switch, pipe, setting, trigger};
@@ -14,7 +14,7 @@ use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Makes the files that a session's directory has, and the root for the default session.
+/// Creates the files of a session's directory, or those of the root for the default session.
 pub(super) fn make(dir: &mut Dir, session: &Arc<Session>, in_root: bool) -> Result {
     let target = ChannelTarget::new(session, ChannelId::FIRST);
     setting::make(&mut dir.top(), "", Setting::of_session(in_root), &target)?;

@@ -40,7 +40,7 @@ fn make_of<L: Latency>(
 trait Latency: 'static {
     /// Name of its directory.
     const NAME: &'static str;
-    /// Path of its settings.
+    /// Path of the latency's settings.
     const SETTINGS: &'static str;
 
     fn results(session: &Session) -> &Results;

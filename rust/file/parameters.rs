@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Settings that the module was given as parameters: to record from the moment that it is loaded.
+//! Settings that are given as parameters of the module, to record from the moment when it is loaded.
 //!
-//! Each is written to a file of the default session, or of its first channel. White space ends a parameter. So a
-//! parameter has commas between the items of a list. Filters need the space, and have semicolons (and quotes around all).
+//! Each parameter is written to a file of the default session or of its first channel. White space ends a
+//! parameter. So a list has commas between its items. Filters, which need the space, are separated by
+//! semicolons, with quotes around all of them.
 
 use super::control::Enable;
 use crate::session::{Session, Sessions, Setting};
@@ -22,7 +23,7 @@ pub(crate) fn apply_parameters(sessions: &Sessions) -> Result {
     apply(session, "enable", |value| Enable::store(session, value))
 }
 
-/// Has `store` take the value of a parameter, if it was given.
+/// If the parameter was given, calls `store` with its value.
 fn apply(session: &Session, name: &str, store: impl FnOnce(&str) -> Result) -> Result {
     let Some(value) = parameter::given(name) else {
         return Ok(());

@@ -8,7 +8,7 @@ use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Group, READ_WRITE};
 use kernel::prelude::*;
 
-/// Makes the files of those `settings` whose path is `below` and a name.
+/// Creates the files of those `settings` whose path is `below` and a name.
 pub(super) fn make(
     dir: &mut Group<'_>,
     below: &str,
@@ -26,7 +26,7 @@ pub(super) fn make(
     Ok(())
 }
 
-/// Setting of a channel, or of its session.
+/// A setting of a channel, or of its session.
 struct TargetSetting {
     target: ChannelTarget,
     setting: &'static Setting,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `triggered` of a session: what its triggers have done.
+//! `triggered` of a session: the counters of its triggers.
 
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextChanges, TextFile};
@@ -8,7 +8,7 @@ use crate::sys::debugfs::{Data, Dir, READ};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Makes the file that a session has, and the tracer for the default one.
+/// Creates the file that each session has. The tracer has it, too, for the default session.
 pub(super) fn make(dir: &mut Dir, session: Data<Arc<Session>>) -> Result {
     dir.text::<Triggered>("triggered", READ, session)
 }

@@ -115,7 +115,7 @@ impl Probe {
         probe
     }
 
-    /// Whether both record, and into the same channel.
+    /// Whether both probes record, and into the same channel.
     pub(crate) fn shares_channel(&self, other: &Self) -> bool {
         match (&self.taker, &other.taker) {
             (Taker::Recorder(one), Taker::Recorder(other)) => {

@@ -43,7 +43,7 @@ impl Recorders {
         })
     }
 
-    /// Adds a probe; that of a trigger after all others. May sleep.
+    /// Adds a probe. A trigger's probe comes after all others. May sleep.
     pub(crate) fn attach(&self, probe: Arc<Probe>) -> Result {
         let _changing = self.changing.lock();
         let next = RcuArc::new();

@@ -14,8 +14,8 @@ impl Session {
         self.look(channel, |channel| channel.contexts.clone())
     }
 
-    /// Chooses these contexts by name, for the next trace; beside those that are chosen, unless
-    /// they `replace` them. `control` is held.
+    /// Selects contexts by name, for the next trace: in addition to the selected ones, or, with `replace`,
+    /// instead of them. `control` is held.
     pub(super) fn set_contexts(&self, channel: ChannelId, names: &str, replace: bool) -> Result {
         // The lock of `state` is released: counters take a while to create and to remove.
         let kept = self.contexts(channel)?;

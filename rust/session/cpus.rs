@@ -15,7 +15,7 @@ impl Session {
         self.look(channel, |channel| channel.cpus.clone())
     }
 
-    /// Chooses the CPUs that are recorded, by a list, for the next trace. `control` is held.
+    /// Selects the CPUs to record, by a list, for the next trace. `control` is held.
     pub(super) fn set_cpus(&self, channel: ChannelId, list: &str) -> Result {
         let mut state = self.state.lock();
         let mut cpus = if list == "all" {

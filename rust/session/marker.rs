@@ -74,8 +74,8 @@ impl Session {
         self.state.lock().settings.marker_channel
     }
 
-    /// Chooses the channel that markers are recorded in, by its name, or none (`none`), for the next
-    /// trace. `control` is held.
+    /// Selects the channel for markers by its name, or no channel (`none`), for the next trace. `control` is
+    /// held.
     pub(super) fn set_marker_channel(&self, name: &str) -> Result {
         let mut state = self.state.lock();
         let named = state.settings.channel_called(name);

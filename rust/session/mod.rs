@@ -141,7 +141,7 @@ pub(crate) struct Session {
     builtins: Arc<BuiltinProbes>,
     #[pin]
     trigger_probes: Mutex<AttachedProbes>,
-    /// Changes of what triggers have done.
+    /// Changes of the triggers' counters.
     trigger_changes: TextChanges,
 }
 
@@ -300,7 +300,7 @@ impl Session {
         let trace = state.phase.trace().cloned();
         state.phase = Phase::Destroyed { trace };
         drop(state);
-        // A waiting reader sees that there will be no other change.
+        // Waiting readers see that no other change will follow.
         self.metadata_changes.announce();
         self.trigger_changes.announce();
     }
@@ -384,7 +384,7 @@ impl Session {
         self.state.lock().settings.clock
     }
 
-    /// Chooses the clock of the next trace by name. `control` is held.
+    /// Selects the clock of the next trace by name. `control` is held.
     fn set_clock(&self, name: &str) -> Result {
         let clock = ClockKind::by_name(name);
         self.state.lock().settings.clock = clock.ok_or_else(|| {

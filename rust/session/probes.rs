@@ -24,7 +24,7 @@ pub(super) struct Probes {
     tasks: Arc<Tasks>,
     sample_frequency: Frequency,
     channels: KVec<RecordedChannel>,
-    /// Those of all channels.
+    /// The probes of all channels.
     attached: AttachedProbes,
 }
 
@@ -97,8 +97,8 @@ impl Probes {
         self.channels.get_mut(index).ok_or(ENOENT)
     }
 
-    /// Attaches the probes that are missing, and then changes the filters of all. On failure some probes may be
-    /// attached that are not wanted.
+    /// Attaches the missing probes, then changes the filters of all probes. On failure, some attached probes
+    /// may not be wanted.
     fn attach(
         &mut self,
         index: usize,

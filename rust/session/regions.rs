@@ -44,7 +44,7 @@ impl Session {
         self.look(channel, |channel| channel.region.clone())
     }
 
-    /// Chooses that by its name, or none (`none`), for the next trace. `control` is held.
+    /// Selects the reserved memory by name, or none (`none`), for the next trace. `control` is held.
     pub(super) fn set_region(&self, channel: ChannelId, name: &str) -> Result {
         let region = match name {
             "none" => None,

@@ -15,13 +15,13 @@ use kernel::prelude::*;
 pub(crate) struct Setting {
     /// Path of its file, below the directory of the session or channel.
     pub(crate) file: &'static str,
-    /// When it can change.
+    /// The times at which the setting can change.
     pub(super) changes: Changes,
-    /// Its value, and the access to it.
+    /// The setting's value, and the access to it.
     pub(super) value: SettingValue,
 }
 
-/// When a setting can change.
+/// The times at which a setting can change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Changes {
     /// At any time, and at once.
@@ -46,7 +46,7 @@ pub(super) enum SettingValue {
     },
     /// A name.
     Name {
-        /// All names, to show the chosen one in brackets among them; empty: only that is shown.
+        /// All names, among which the chosen one is shown in brackets; empty: only the chosen one is shown.
         among: &'static [&'static str],
         get: fn(&Session, ChannelId, &mut Text) -> Result,
         set: fn(&Session, ChannelId, &str) -> Result,
@@ -95,7 +95,7 @@ impl Setting {
         table::CHANNEL.iter()
     }
 
-    /// Name of the module parameter for it, if there is one.
+    /// Name of the setting's module parameter, if it has one.
     pub(crate) fn parameter(&self) -> &'static str {
         match self.file {
             // The parameter `mode` is that of the directories.
@@ -133,8 +133,9 @@ impl Setting {
         Ok(())
     }
 
-    /// Takes a text that was written to the file. To `replace` a list, the text replaces its items; otherwise it adds to
-    /// them. `EBUSY` if a trace is recorded and the setting cannot change meanwhile. On failure the setting is the same.
+    /// Handles a text that was written to the file. With `replace`, the text replaces the items of a list;
+    /// otherwise it adds to them. `EBUSY` if a trace is recorded and the setting cannot change meanwhile. On
+    /// failure the setting is unchanged.
     pub(crate) fn store(
         &self,
         session: &Session,
@@ -157,7 +158,7 @@ impl Setting {
         }
     }
 
-    /// Takes the value of a module parameter.
+    /// Handles the value of a module parameter.
     pub(crate) fn store_parameter(&self, session: &Session, value: &str) -> Result {
         let store = |item| self.store(session, ChannelId::FIRST, item, false);
         match self.value {
@@ -235,8 +236,8 @@ impl Setting {
         self.set(session, channel, default.as_str())
     }
 
-    /// Writes file (after `prefix`), value and default, unless the value is the default. For a list these are numbers
-    /// of items.
+    /// Writes file (after `prefix`), value and default, unless the value is the default. For a list, the values
+    /// are numbers of items.
     fn write_difference(
         &self,
         prefix: &str,
@@ -269,7 +270,7 @@ impl Session {
             setting.write_difference("", self, ChannelId::FIRST, out)?;
         }
         for channel in self.channels() {
-            // The first channel's files stand for the session, as in its directory.
+            // The settings of the first channel are shown without a prefix, like those of the session.
             let mut prefix = Text::new();
             if channel != ChannelId::FIRST {
                 let name = self.channel_name(channel)?;
@@ -282,8 +283,8 @@ impl Session {
         Ok(())
     }
 
-    /// Restores the default of each setting, and forgets measured latencies. `EBUSY` while active. On `ENOMEM` some
-    /// settings may be restored already.
+    /// Restores the default of each setting, and clears the measured latencies. `EBUSY` while active. On
+    /// `ENOMEM` some settings may be restored already.
     pub(crate) fn reset(&self) -> Result {
         let _control = self.control.lock();
         self.state.lock().must_be_stopped("reset")?;

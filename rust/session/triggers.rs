@@ -298,7 +298,7 @@ impl Session {
         is_stopped
     }
 
-    /// Changes of what triggers have done.
+    /// Changes of the triggers' counters.
     pub(crate) fn trigger_changes(&self) -> &TextChanges {
         &self.trigger_changes
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Probes that are attached for a session: those of a trace, or those of its triggers.
+//! The probes that are attached for a session: the probes of a trace, or of the session's triggers.
 
 use super::probe_list::{NewProbe, ProbeList};
 use super::session::SessionSources;
@@ -14,14 +14,14 @@ use kernel::sync::Arc;
 pub(crate) struct AttachedProbes {
     pub(super) sources: SessionSources,
     tracepoints: Attachments<Probe>,
-    /// For a trace, one per channel and direction: all system calls that the channel records, or recorded before.
-    /// For triggers, one per trigger.
+    /// For a trace, one per channel and direction, with all system calls that the channel records or recorded
+    /// before. For triggers, one per trigger.
     pub(super) calls: Attachments<CallProbes>,
     lists: KVVec<(Arc<dyn ProbeList>, Arc<Probe>)>,
 }
 
 impl AttachedProbes {
-    /// Makes an empty collection for a session that has these sources.
+    /// Makes it without probes, for a session with these `sources`.
     pub(crate) fn new(sources: &SessionSources) -> Self {
         Self {
             sources: sources.clone(),
@@ -31,8 +31,8 @@ impl AttachedProbes {
         }
     }
 
-    /// Attaches a probe to a tracepoint; that of a trigger after all others, so that a record of the event that ends
-    /// the recording is in it. May sleep.
+    /// Attaches a probe to a tracepoint. A trigger's probe comes after all others, so that an event that ends
+    /// the recording is recorded. May sleep.
     pub(super) fn at_tracepoint(
         &mut self,
         place: impl Into<AttachPoint>,
@@ -61,8 +61,8 @@ impl AttachedProbes {
         Iterator::chain(Iterator::chain(tracepoints, calls), lists)
     }
 
-    /// Detaches the probes that are not `wanted`, and waits until none of them runs. Disables the probe of a system call
-    /// instead while other calls share its handler, and enables the wanted ones. May sleep.
+    /// Detaches the probes that are not `wanted`, and waits until none of them runs. While other calls share
+    /// the handler of a system call, its probe is only disabled. Enables the wanted probes. May sleep.
     pub(crate) fn keep(&mut self, wanted: impl Fn(&Probe) -> bool) {
         self.lists.retain(|(list, probe)| {
             let stays = wanted(probe);
@@ -71,7 +71,7 @@ impl AttachedProbes {
             }
             stays
         });
-        // A call may sleep now, and go on after this.
+        // A call may sleep at this moment, and continue later.
         for probe in self.calls.iter().flat_map(|calls| calls.iter()) {
             probe.set_live(wanted(probe));
         }

@@ -37,7 +37,7 @@ pub(crate) struct AuxSource {
     /// The owner, and the probes of triggers.
     #[pin]
     recorders: Recorders,
-    /// The channel that has the areas. Nothing while it is not recorded.
+    /// The channel that has the areas. Empty while no channel records the source.
     owner: RcuArc<Channel>,
     cpus: PerCpu<PerCpuState>,
     /// Held to change the owner.
@@ -221,7 +221,7 @@ impl EventSource for Arc<AuxSource> {
         to.in_list(self.clone(), new)
     }
 
-    /// The channel needs an AUX area, and one channel at a time has the event.
+    /// The source needs an AUX area, and only one channel at a time can record it.
     fn is_asked_for(&self) -> bool {
         true
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The sources: where events come from. Each event has an [`EventSource`], which has a file or a folder of its own here.
+//! The sources: the origins of events. Each event has an [`EventSource`]. Each kind of source has a file or a
+//! folder here.
 //!
 //! Each [declared](typed) event has its own probe. All [system calls](syscall) share two probes. The probe of
 //! an event can be in [another module](external); another module can also [provide](provided) events by itself,

@@ -82,7 +82,7 @@ pub(crate) struct Sampled {
     samplers: Mutex<KVec<(Arc<Sampling>, Sampler<Sampling>)>>,
 }
 
-/// Finds the events that this machine has, which nobody records. May sleep.
+/// Finds the events that this machine has. None is recorded yet. May sleep.
 pub(super) fn find(sources: &mut FoundSources) -> Result {
     let possible = |pace: &Pace| sampler::is_possible(pace.config());
     Pace::ALL.into_iter().filter(possible).try_for_each(|pace| {
@@ -109,7 +109,7 @@ impl EventSource for Arc<Sampled> {
         to.in_list(self.clone(), new)
     }
 
-    /// Samples are taken because a probe records them.
+    /// Samples are taken only because a probe records them.
     fn is_asked_for(&self) -> bool {
         true
     }

@@ -57,7 +57,7 @@ impl<M: Meter> EventSource for LatencyEvent<M> {
         to.in_list(list, new)
     }
 
-    /// Latencies are measured because a probe records them.
+    /// Latencies are measured only because a probe records them.
     fn is_asked_for(&self) -> bool {
         true
     }

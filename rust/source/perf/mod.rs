@@ -125,7 +125,7 @@ impl EventSource for Arc<Perf> {
         to.in_list(self.clone(), new)
     }
 
-    /// Recording through perf costs more than any other way. The patterns before decide which of these events are known.
+    /// The event costs more than any other, and which events of perf are known depends on earlier patterns.
     fn is_asked_for(&self) -> bool {
         true
     }
@@ -134,7 +134,7 @@ impl EventSource for Arc<Perf> {
         true
     }
 
-    /// Whether the kernel has the event now, as it was when it was found. One that is recorded cannot go.
+    /// Whether the kernel still has the event as it was found. A recorded event cannot be removed.
     fn is_there(&self) -> Result<bool> {
         if self.is_recorded() {
             return Ok(true);

@@ -37,7 +37,7 @@ pub(crate) struct StateEvent {
 /// Subsystem of the events.
 const SUBSYSTEM: &str = "statedump";
 
-/// Finds all events, which nobody records. May sleep.
+/// Finds all events of the state. None is recorded yet. May sleep.
 pub(super) fn find(sources: &mut FoundSources) -> Result {
     threads::init();
     DECLARED.iter().try_for_each(|&declaration| {

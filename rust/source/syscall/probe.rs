@@ -43,7 +43,7 @@ impl CallProbes {
         self.direction
     }
 
-    /// Whether they record into the same channel as `probe`, all of them or none.
+    /// Whether the probes record into the same channel as `probe`; all of them do, or none.
     pub(super) fn share_channel(&self, probe: &Probe) -> bool {
         let first = self.iter().next();
         first.is_some_and(|first| first.shares_channel(probe))

@@ -25,7 +25,7 @@ use crate::sys::tracepoint::Tracepoint;
 use declare::Declaration;
 use kernel::error::Result;
 
-/// An event with a tracepoint of its own, and with a probe of its own.
+/// An event with its own tracepoint and its own probe.
 struct Typed {
     declaration: &'static Declaration,
     tracepoint: Tracepoint,

@@ -21,26 +21,26 @@ use uuid::Uuid;
 /// A packet and its bytes.
 pub type Full = (Packet, Vec<u8>);
 
-/// One CPU's buffer, as test and consumer share it.
+/// The buffer of one CPU, which a test and a consumer share.
 #[derive(Debug)]
 pub struct Buffer {
     /// Packets to take, the oldest first.
     pub ready: VecDeque<Full>,
-    /// What a flush makes ready.
+    /// The packet that a flush makes ready.
     pub open: Option<Full>,
     /// Whether the trace is over.
     pub over: bool,
-    /// The packet that the reader holds, and how much of it was spliced.
+    /// The packet that the reader holds, and the number of bytes of it that were spliced.
     pub held: Option<(Full, usize)>,
-    /// Sequence numbers in the order in which they were given back.
+    /// Sequence numbers of the returned packets, in the order of their return.
     pub put: Vec<u64>,
-    /// How many bytes one splice gives at most.
+    /// Maximum number of bytes of one splice.
     pub most: usize,
     /// Splices that work before one fails.
     pub fail_after: Option<usize>,
-    /// The error of taking all at once; none: that works.
+    /// The error of a request to take all packets at once; [`None`]: the request succeeds.
     pub refuses: Option<Errno>,
-    /// A packet that is written as soon as one was read.
+    /// A packet that is written when a packet was read.
     pub late: Option<Full>,
     event: OwnedFd,
 }
@@ -63,12 +63,12 @@ impl Buffer {
     }
 }
 
-/// A channel; or several, that have names.
+/// A channel, or several named channels.
 #[derive(Clone, Debug)]
 pub struct Channel {
     /// The buffers of all streams.
     pub buffers: Arc<Mutex<BTreeMap<StreamName, Arc<Mutex<Buffer>>>>>,
-    /// The description, if it has changed since it was read.
+    /// The description, if it has changed since the last read.
     pub metadata: Arc<Mutex<Option<String>>>,
     /// The text of the kernel's counters.
     pub counters: Arc<Mutex<String>>,
@@ -200,7 +200,7 @@ impl AsFd for FakeStream {
 }
 
 impl Drop for FakeStream {
-    /// As the kernel does: the packet held is handed out again.
+    /// As in the kernel, the held packet can be taken again.
     fn drop(&mut self) {
         if let Ok(mut buffer) = self.buffer.lock() {
             if let Some((packet, _)) = buffer.held.take() {
@@ -283,7 +283,7 @@ pub fn open(channel: &Channel, dir: &Path) -> system::Result<Consumer<Channel>> 
     open_as(channel, dir, OutputOptions::default())
 }
 
-/// The same, in this way.
+/// As [`open`], with these options.
 pub fn open_as(
     channel: &Channel,
     dir: &Path,
@@ -294,7 +294,7 @@ pub fn open_as(
     })
 }
 
-/// A packet of about this many bytes, with one event for each 8.
+/// A packet of about `bytes` bytes, with one event for each 8 bytes.
 pub fn packet(cpu: u32, sequence: u64, bytes: usize) -> Full {
     let begin = sequence * 1000;
     let mut builder = PacketBuilder::new(Layout::Compact, cpu, sequence, begin);

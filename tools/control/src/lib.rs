@@ -3,7 +3,7 @@
 //! The tracer's control files, and the traces that its sessions record.
 //!
 //! [`Tracer`] has [`Session`]s, and those have [`Channel`]s with [`Settings`]. [`LiveTrace`] is the consumer's source: the
-//! current trace of a session, its metadata and stream files. [`snapshot`] takes what a session holds.
+//! current trace of a session, its metadata and stream files. [`events`] picks events by patterns, [`snapshot`] takes what a session holds.
 
 #![deny(unsafe_code)]
 

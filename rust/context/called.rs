@@ -58,14 +58,13 @@ impl<'a> KernelCalls<'a> {
         }
     }
 
-    /// Makes the calls. Any context, NMI included; the kernel is called, and what it does may be
-    /// traced.
+    /// Makes the calls. Any context, NMI included. The kernel's functions may be traced.
     #[inline(always)]
     pub(crate) fn call(&mut self, now: Moment<'_>) {
         self.call_for(self.calls.kernel_stack, now);
     }
 
-    /// The same, and takes the kernel's stack in any case.
+    /// As [`call`](Self::call), and always takes the kernel's stack.
     #[inline(always)]
     pub(crate) fn call_with_kernel_stack(&mut self, now: Moment<'_>) {
         self.call_for(true, now);

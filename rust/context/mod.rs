@@ -25,16 +25,16 @@ use crate::sys::stack::StackStart;
 /// The moment in which contexts are read.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment<'a> {
-    /// One of the guards that exist.
+    /// One of the live guards.
     pub(crate) guard: &'a NoPreempt,
-    /// Number of the guards, all of which are in the preemption count.
+    /// Number of live guards, which are part of the preemption count.
     guards: u32,
-    /// The start of the kernel's stack; [`None`]: the function that takes it.
+    /// The start of the kernel's stack; [`None`]: the stack starts at the function that takes it.
     stack: Option<StackStart<'a>>,
 }
 
 impl<'a> Moment<'a> {
-    /// This moment.
+    /// The current moment. `guards` is the number of live guards.
     #[inline(always)]
     pub(crate) fn new(guard: &'a NoPreempt, guards: u32) -> Self {
         let stack = None;
@@ -45,14 +45,14 @@ impl<'a> Moment<'a> {
         }
     }
 
-    /// The same, with this start of the kernel's stack.
+    /// This moment with another start of the kernel's stack.
     #[inline(always)]
     pub(crate) fn with_stack(self, stack: StackStart<'a>) -> Self {
         let stack = Some(stack);
         Self { stack, ..self }
     }
 
-    /// The same with one guard more: that of a buffer's gate.
+    /// This moment with one more guard: the guard of a buffer's gate.
     #[inline(always)]
     pub(crate) fn inside(self) -> Self {
         let guards = self.guards.wrapping_add(1);
@@ -60,14 +60,13 @@ impl<'a> Moment<'a> {
     }
 }
 
-/// Defines the contexts: `NAME` is what users call one, `in_trace` what it is called in a trace,
-/// where that is another name.
+/// Defines the contexts. `NAME` is the name for users. `in_trace` is the name in a trace, if that differs.
 macro_rules! contexts {
     ($(
         $(#[$doc:meta])* $context:ident $name:literal $(in_trace $field:literal)?:
             $shown:ident $size:literal = $load:expr;
     )*) => {
-        /// Something that is known of the moment. In an interrupt, of the task that it interrupted.
+        /// A value of the moment. In an interrupt, it is that of the interrupted task.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub(crate) enum Context {
@@ -75,10 +74,10 @@ macro_rules! contexts {
         }
 
         impl Context {
-            /// All of them, by number.
+            /// All contexts, by number.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$context,)*];
 
-            /// What users call it.
+            /// The name for users.
             pub(crate) const fn name(self) -> &'static str {
                 match self {
                     $(Self::$context => $name,)*
@@ -101,7 +100,7 @@ macro_rules! contexts {
             }
         }
 
-        /// How each is read, by number.
+        /// The loads of the contexts, by number.
         static LOADS: [Load; Context::ALL.len()] = [$($load),*];
     };
 }
@@ -159,7 +158,7 @@ contexts! {
     Comm "comm" in_trace "procname": text 16 = Load::Comm;
 }
 
-/// How a context is read. The kinds that are in most sets, and few, come first: a probe tests for one
+/// The way to read a context. The kinds that most sets have come first, and are few: a probe tests for one
 /// after the other.
 #[derive(Clone, Copy)]
 #[repr(u8)]
@@ -173,7 +172,7 @@ enum Load {
     Longer(LongerLoad),
 }
 
-/// How a context is read by a longer path.
+/// The way to read a context by a longer path.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum LongerLoad {
@@ -228,13 +227,13 @@ impl Context {
         all.find(|context| context.name() == name || context.field_name() == name)
     }
 
-    /// How it is read.
+    /// The way to read the context.
     #[inline(always)]
     fn load(self) -> Option<&'static Load> {
         LOADS.get(self as usize)
     }
 
-    /// The field of the task that has it as it is.
+    /// The field of the task that contains the context in the form of the record.
     fn field_of_task(self) -> Option<TaskWord> {
         match self.load()? {
             Load::Number(number) => number.word(),
@@ -242,7 +241,7 @@ impl Context {
         }
     }
 
-    /// The number that it is now, in as many bits as its type has. Any context, NMI included.
+    /// The current value as a number, with as many bits as its type has. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn number(self, now: &Moment<'_>) -> Option<u64> {
         let mut room = Capture::<{ size_of::<u64>() }>::new();

@@ -15,11 +15,11 @@ use kernel::sync::Arc;
 pub(crate) struct ContextSet {
     /// In the order of their selection.
     chosen: KVec<ContextChoice>,
-    /// The contexts together in a record.
+    /// Size of the contexts in a record, in bytes.
     bytes: usize,
     /// The first context, if it is a field of the task: most sets begin with the thread's id.
     first: Option<TaskWord>,
-    /// How the other contexts are read.
+    /// The loads of the other contexts.
     loads: KVec<Load>,
     calls: CalledContexts,
 }
@@ -115,7 +115,7 @@ impl ContextSet {
         self.bytes
     }
 
-    /// Whether the kernel must be called: a counter or a stack is in it.
+    /// Whether the kernel must be called, for a counter or a stack.
     #[inline(always)]
     pub(crate) fn has_calls(&self) -> bool {
         self.calls.any()
@@ -127,7 +127,7 @@ impl ContextSet {
         KernelCalls::new(&self.calls)
     }
 
-    /// How they are written [at once](Self::write_at_once); [`None`]: that is not possible.
+    /// The start for writing the contexts [at once](Self::write_at_once); [`None`] if that is not possible.
     pub(crate) fn start(&self) -> Option<ContextStart> {
         if self.has_calls() || self.bytes < FIRST {
             return None;
@@ -146,7 +146,7 @@ impl ContextSet {
         })
     }
 
-    /// Writes what the contexts are now. They have the `start`. Any context, NMI included.
+    /// Writes the current values of the contexts, whose start is `start`. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn write_at_once(
         &self,
@@ -157,7 +157,7 @@ impl ContextSet {
         self.write_loads(start.write_first(to), now);
     }
 
-    /// Writes what the contexts are now. Any context, NMI included.
+    /// Writes the current values of the contexts. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn write<'a>(&self, mut space: Space<'a>, now: &Moment<'_>) -> Space<'a> {
@@ -195,7 +195,7 @@ pub(crate) struct ContextStart {
 }
 
 impl ContextStart {
-    /// That of a set that is not written at once.
+    /// The start for a set that is not written at once.
     pub(crate) const NONE: Self = Self {
         bytes: 0,
         first: TaskWord::TID,

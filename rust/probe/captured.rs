@@ -241,7 +241,7 @@ impl Probe {
         }
     }
 
-    /// Whether a record is wanted, if one number of it decides that.
+    /// Whether a record is wanted, if one of its numbers decides that.
     #[inline(always)]
     fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
         let guard = NoPreempt::new();
@@ -258,7 +258,7 @@ impl Probe {
         len: u64,
         write: impl FnOnce(RecordWriter<'_>),
     ) {
-        // Here and not before, where it would cost those who do not ask for it.
+        // This check is here, so that probes without cgroups do not pay for it.
         if !self.is_in_wanted_cgroup() {
             return;
         }
@@ -323,8 +323,8 @@ impl Probe {
         }
     }
 
-    /// Records captured fields if the filter wants them; they are those of a wanted task. There is no guard
-    /// but this one. Any context, NMI included.
+    /// Records captured fields of a wanted task, if the filter accepts them. The caller must hold no guard but
+    /// `guard`. Any context, NMI included.
     #[inline(always)]
     fn record_captured(&self, fields: Captured<'_>, guard: &NoPreempt) {
         let look = self.look.load();
@@ -455,7 +455,7 @@ impl Probe {
 /// A channel's contexts, followed by an event's fields.
 pub(crate) struct WithContexts<'a, T> {
     pub(crate) contexts: &'a ContextSet,
-    /// When they are recorded; the guard of the buffer's gate comes later.
+    /// The moment of the recording. The guard of the buffer's gate comes later.
     pub(crate) now: Moment<'a>,
     pub(crate) fields: &'a T,
 }

@@ -83,7 +83,8 @@ impl Filter {
         program.wants(fields.fields(), &Now(now))
     }
 
-    /// The same, if one number of the record decides that. `number` returns the number at an offset.
+    /// As [`wants`](Self::wants), if one number of the record decides it. `number` returns the number at an
+    /// offset.
     #[inline(always)]
     pub(crate) fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
         self.first.decides(number)

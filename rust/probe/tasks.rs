@@ -21,7 +21,7 @@ pub(crate) struct TaskSet(VBox<[SharedWord; WORDS]>);
 const WORDS: usize = Task::TID_LIMIT as usize / 64;
 
 impl TaskSet {
-    /// None. May sleep.
+    /// An empty set. May sleep.
     pub(crate) fn new() -> Result<Self> {
         let set = VBox::init::<Infallible>(init_array_from_fn(|_| SharedWord::new(0)), GFP_KERNEL)?;
         Ok(Self(set))

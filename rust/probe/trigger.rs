@@ -146,7 +146,7 @@ impl Trigger {
         }
     }
 
-    /// Records a built-in event here and now, on any number of CPUs at a time.
+    /// Records a built-in event at once, on any number of CPUs at the same time.
     fn record(&self, builtin: Builtin, now: Moment<'_>) {
         let guard = now.guard;
         let Some(probe) = self.means.builtins.of(builtin).get(guard) else {

@@ -16,7 +16,7 @@ pub(crate) const FIELDS: [Field<'static>; 1] = [Field {
 }];
 
 impl BuiltinProbe {
-    /// Records `text`, which has no NUL, on this CPU. The trace's metadata describe the event. Any
+    /// Records `text`, which has no NUL, on this CPU. The trace's metadata must describe the event. Any
     /// context, NMI included.
     #[inline(never)]
     pub(crate) fn record_marker(&self, text: &[u8], now: Moment<'_>) {
@@ -34,8 +34,8 @@ impl BuiltinProbe {
     pub(crate) fn record_marker_anywhere(&self, text: &[u8], guard: &NoPreempt) -> bool {
         if self.records_this_cpu(guard) {
             self.record_marker(text, Moment::new(guard, 1));
-            // `Channel::close` says no here before it closes the gates, whose closing is a release and
-            // their check an acquire: so it was not closed.
+            // `Channel::close` clears this before it closes the gates. Their closing is a release, and their
+            // check an acquire. So the gate was not closed.
             return self.channel.is_active();
         }
         let record = WithContexts {

@@ -12,7 +12,8 @@ pub(crate) const FIELDS: [Field<'static>; 2] =
     stack::fields("_stack_length", "stack", Integer::address());
 
 impl BuiltinProbe {
-    /// Records the kernel's call stack of this moment. The trace's metadata describe the event. Any context, NMI included.
+    /// Records the kernel's call stack of this moment. The trace's metadata must describe the event. Any
+    /// context, NMI included.
     #[inline(never)]
     pub(crate) fn record_stack(&self, now: Moment<'_>) {
         let contexts = &*self.contexts;
@@ -34,7 +35,7 @@ impl BuiltinProbe {
 /// The channel's contexts, followed by the kernel's stack, which may be one of them.
 struct StackRecord<'a> {
     contexts: &'a ContextSet,
-    /// When it is recorded; the guard of the buffer's gate comes later.
+    /// The moment of the recording. The guard of the buffer's gate comes later.
     now: Moment<'a>,
     called: &'a KernelCalls<'a>,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records of what was interrupted: its call stack is recorded, not that of who records it.
+//! Records of interrupted code: with the call stack of that code, and not of the code that records.
 
 use super::{Probe, Taker, WithContexts};
 use crate::arch::preempt::NoPreempt;

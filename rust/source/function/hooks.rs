@@ -101,7 +101,8 @@ impl Hooks {
         state.missed.wrapping_add(now)
     }
 
-    /// Has a probe record an event. `EINTR`: a signal came, and many functions are chosen. May sleep.
+    /// Attaches a probe that records an event. `EINTR`: a signal came, and many functions are chosen. May
+    /// sleep.
     pub(super) fn attach(&self, kind: FunctionKind, probe: Arc<Probe>) -> Result {
         let recorders = self.recorders(kind);
         let mut hooked = self.hooked.lock();
@@ -126,8 +127,8 @@ impl Hooks {
         }
     }
 
-    /// Has the hooks on that somebody records, and that of the event `next`, for the functions that are chosen. If there
-    /// are many functions, `check` can refuse each step; the hooks are then on for some of them. May sleep.
+    /// Installs the hooks of the recorded events and of the event `next`, at the chosen functions. If there are
+    /// many functions, `check` can refuse each step; the hooks are then installed at some of them. May sleep.
     fn follow(
         &self,
         hooked: &mut Hooked,
@@ -138,14 +139,14 @@ impl Hooks {
         self.hook(hooked, &choice, next, check)
     }
 
-    /// Has the hooks on as before a change that failed, whatever signals come. May sleep.
+    /// Restores the hooks after a change that failed, in spite of signals. May sleep.
     fn restore(&self, hooked: &mut Hooked) {
         if self.follow(hooked, None, || Ok(())).is_err() {
             pr_warn!("no memory to trace functions on as before a change that failed\n");
         }
     }
 
-    /// As [`follow`](Self::follow), for the functions of a choice.
+    /// As [`follow`](Self::follow), for the functions of `choice`.
     fn hook(
         &self,
         hooked: &mut Hooked,
@@ -168,7 +169,7 @@ impl Hooks {
             if functions.len() > STEP {
                 check()?;
             }
-            // Not both at a time: they would see the same calls.
+            // The old hook is removed first: together they would both see the same calls.
             self.end_calls(hooked);
             let hook = CallHook::new(&functions, self.calls.clone())?;
             self.state.lock().calls = Some(hook);
@@ -177,7 +178,7 @@ impl Hooks {
         Ok(())
     }
 
-    /// Has the hook for beginnings on for these functions.
+    /// Installs the hook for beginnings at these functions.
     fn hook_begins(
         &self,
         hooked: &mut Hooked,
@@ -215,7 +216,7 @@ impl Hooks {
         Ok(())
     }
 
-    /// Takes away the hooks that are for nobody, nor for the event `next`. May sleep.
+    /// Removes the hooks of events that are not recorded, except the hook of the event `next`. May sleep.
     fn release(&self, hooked: &mut Hooked, next: Option<FunctionKind>) {
         if !self.wants_begins(next) {
             hooked.begins = None;
@@ -281,7 +282,7 @@ impl Unloading for Hooks {
     fn begun(&self, code: &GoingCode<'_>) {
         let mut hooked = self.hooked.lock();
         let dropped = self.state.lock().choice.drop_if(|at| code.has(at));
-        // (Unlike those of a module that is unloaded, fprobe does not forget them.)
+        // (fprobe forgets the functions of an unloaded module, but not these.)
         if dropped && self.follow(&mut hooked, None, || Ok(())).is_err() {
             pr_warn!("no memory to trace functions on without those of a module's beginning\n");
         }

@@ -25,12 +25,12 @@ impl FunctionSet {
         Ok(Self(set))
     }
 
-    /// The same.
+    /// Copies the set.
     pub(crate) fn try_clone(&self) -> Result<Self> {
         Self::of(self)
     }
 
-    /// These, which are ascending, each once.
+    /// The set of these functions, which must be ascending and without duplicates.
     pub(super) fn of(functions: &[usize]) -> Result<Self> {
         let mut set = KVVec::new();
         set.extend_from_slice(functions, GFP_KERNEL)?;

@@ -317,7 +317,7 @@ impl Channel {
         }
     }
 
-    /// Closes the last packet of `cpu`. Nothing can be recorded any more.
+    /// Closes the last packet of `cpu`. Recording has ended.
     fn flush_last(&self, cpu: u32, stream: &Stream) {
         if stream.ring().platform().is_isolated {
             writer::flush_here(stream);

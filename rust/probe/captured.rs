@@ -166,7 +166,7 @@ impl Probe {
     ///
     /// A filter that compares one number reads only this field. The record reads it again.
     ///
-    /// What takes many registers is done by functions of the caller, which have its arguments:
+    /// Functions of the caller, which have its arguments, do the work that takes many registers:
     /// `record_list` calls [`record_list`](Self::record_list), and `take_any` [`take_any`](Self::take_any).
     #[inline(always)]
     pub(crate) fn record_or<W: FnOnce(RecordWriter<'_>)>(

@@ -25,7 +25,7 @@ use crate::sys::sampler::{self, OnSample, Sample, SampleTimer, Sampler};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// What decides when a sample is taken.
+/// Decides when a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
     /// Time, by a timer.
@@ -61,7 +61,7 @@ record! {
     ProfileRecord {
         // Where the code was interrupted.
         ip: KernelAddress,
-        // What was counted since the sample before: nanoseconds, or cycles.
+        // Count since the previous sample, in nanoseconds or cycles.
         period: u64,
         // How many samples of the timer did not come on this CPU, up to now: it was late.
         missed: u64,

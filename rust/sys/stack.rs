@@ -105,7 +105,7 @@ impl CallStack {
     }
 
     /// Takes the user's stack: where the task that runs left user space, and as far as frame
-    /// pointers lead. Empty if it is a thread of the kernel, or has no memory any more. What is not
+    /// pointers lead. Empty if it is a thread of the kernel, or has no memory any more. A page that is not
     /// in memory now ends it: nothing is faulted in. Any context, NMI included; in an NMI that
     /// came in the first instructions of an entry to the kernel it is that of the entry before.
     #[inline(never)]

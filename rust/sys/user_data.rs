@@ -97,7 +97,7 @@ impl<const N: usize> UserData<N> {
     }
 }
 
-/// Room for up to `N` bytes that are read from user space. Nothing fills it before that.
+/// Room for up to `N` bytes that are read from user space. It is uninitialised before that.
 pub(crate) struct UserBytes<const N: usize>(MaybeUninit<[u8; N]>);
 
 impl<const N: usize> UserBytes<N> {

@@ -29,7 +29,7 @@ use kernel::sync::Arc;
 record! {
     /// A timer that was late.
     TimerRecord {
-        // Who was interrupted.
+        // Interrupted task.
         comm: [u8; 16],
         tid: i32,
         pid: i32,
@@ -44,7 +44,7 @@ record! {
 /// The lateness of a session's timers. An expiry that was due while another was late counts as missed.
 pub(crate) type TimerLatency = Metered<TimerMeter>;
 
-/// What a session can choose of its timers.
+/// Settings of a session's timers.
 pub(crate) struct TimerChoice {
     hotplug: Arc<Hotplug<Timers>>,
     period_us: SharedWord,

@@ -92,7 +92,7 @@ impl Task {
         self.number(TaskNumber::GRAPH_DEPTH) as u32
     }
 
-    /// So many of its calls had no room to have their returns traced.
+    /// Number of its calls whose returns were not traced for lack of room.
     #[inline(always)]
     pub(crate) fn graph_overrun(&self) -> u32 {
         self.number(TaskNumber::GRAPH_OVERRUN) as u32

@@ -19,7 +19,7 @@ use meter::Preemptions;
 record! {
     /// A preemption that was measured.
     PreemptRecord {
-        // Who kept the CPU.
+        // Task that kept the CPU.
         comm: [u8; 16],
         tid: i32,
         pid: i32,
@@ -32,19 +32,19 @@ record! {
         lazy: u8,
         // For how long the request had been a lazy one before that, in nanoseconds.
         lazy_before: u64,
-        // Who asked, or was interrupted by an interrupt or a softirq that did.
+        // Task that asked, or that an asking interrupt or softirq interrupted.
         asker_comm: [u8; 16],
         asker_tid: i32,
         asker_cpu: i32,
         asker_in_interrupt: u8,
-        // Who gets the CPU.
+        // Task that gets the CPU.
         next_comm: [u8; 16],
         next_tid: i32,
         next_prio: i32,
     }
 }
 
-/// The preemptions that a session measures. Those are missed for which two CPUs asked at once.
+/// The preemptions that a session measures. A preemption for which two CPUs asked at once is missed.
 pub(crate) type PreemptLatency = Metered<PreemptMeter>;
 
 /// The probes that measure them.

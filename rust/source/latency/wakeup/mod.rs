@@ -16,7 +16,7 @@ use meter::Wakeups;
 record! {
     /// A wake-up that was measured.
     WakeupRecord {
-        // Who had to wait.
+        // Task that had to wait.
         comm: [u8; 16],
         tid: i32,
         pid: i32,
@@ -25,19 +25,19 @@ record! {
         target_cpu: i32,
         // From the wake-up until now, in nanoseconds.
         latency: u64,
-        // Who woke it, or was interrupted by an interrupt or a softirq that did.
+        // Task that woke it, or that a waking interrupt or softirq interrupted.
         waker_comm: [u8; 16],
         waker_tid: i32,
         waker_cpu: i32,
         waker_in_interrupt: u8,
-        // Who leaves the CPU for it.
+        // Task that leaves the CPU for it.
         prev_comm: [u8; 16],
         prev_tid: i32,
         prev_prio: i32,
     }
 }
 
-/// The wake-ups that a session measures. Those are missed for which the slot of the task was taken.
+/// The wake-ups that a session measures. A wake-up is missed if the slot of its task was taken.
 pub(crate) type WakeupLatency = Metered<WakeupMeter>;
 
 /// The probes that measure them.

@@ -2,7 +2,7 @@
 
 //! Users and groups of the task that runs, as its own user namespace has them.
 //!
-//! The kernel's `from_kuid_munged()` finds them, too, but is a call that may be traced. What it looks
+//! The kernel's `from_kuid_munged()` finds them, too, but is a call that may be traced. The data that it looks
 //! up is looked up here: the map of the namespace that the task's credentials hold.
 
 use super::CurrentTask;
@@ -13,7 +13,7 @@ use core::arch::asm;
 use core::mem::offset_of;
 use core::sync::atomic::{fence, Ordering};
 
-/// So many ranges lie in a map itself; more are elsewhere, and sorted.
+/// Number of ranges in a map itself. A longer list is elsewhere, and sorted.
 const BASE_EXTENTS: usize = bindings::UID_GID_MAP_MAX_BASE_EXTENTS as usize;
 
 /// An id that credentials have.
@@ -49,7 +49,7 @@ impl IdInNamespace {
         }
     }
 
-    /// What is shown for an id that a namespace does not have.
+    /// Shown for an id that a namespace does not have.
     #[inline(always)]
     fn overflow(self) -> u32 {
         let overflow = match self.map as usize {
@@ -80,15 +80,15 @@ impl CurrentTask {
     }
 }
 
-/// What an id of the initial namespace is in the namespace of `map`.
+/// Maps an id of the initial namespace to the namespace of `map`.
 ///
 /// # Safety
 ///
 /// The map of a live namespace.
 #[inline(always)]
 unsafe fn mapped_up(map: *const uid_gid_map, id: u32) -> Option<u32> {
-    // SAFETY: By the contract. What lies there is written once, before the number of extents
-    // (`map_write()`), and stays as long as the namespace. There are as many extents as `left`.
+    // SAFETY: By the contract. The extents are written once, before the number of extents
+    // (`map_write()`), and stay as long as the namespace. There are as many extents as `left`.
     unsafe {
         let inside = &raw const (*map).__bindgen_anon_1.__bindgen_anon_1;
         let mut left = (&raw const (*inside).nr_extents).read_volatile() as usize;

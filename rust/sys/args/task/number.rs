@@ -39,9 +39,9 @@ impl TaskNumber {
     /// -20 to 19.
     pub(crate) const NICE: Self = Self::new(offset_of!(task_struct, static_prio), 120);
 
-    /// So many calls are under way whose returns are traced; -1 where there is none.
+    /// Number of running calls whose returns are traced, less 1.
     pub(crate) const GRAPH_DEPTH: Self = Self::new(offset_of!(task_struct, curr_ret_depth), 0);
-    /// So many calls were under way at once that the returns of these were not traced.
+    /// Number of calls whose returns were not traced, because too many were running.
     pub(crate) const GRAPH_OVERRUN: Self = Self::new(offset_of!(task_struct, trace_overrun), 0);
 
     const fn new(offset: usize, zero: i32) -> Self {

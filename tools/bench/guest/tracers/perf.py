@@ -18,7 +18,7 @@ TYPE_TRACEPOINT = 2
 IP, TID, TIME, CALLCHAIN, ID, CPU, PERIOD, RAW = 1, 2, 4, 32, 64, 128, 256, 1024
 DISABLED, WATERMARK, KERNEL_CALLCHAIN, WRITE_BACKWARD = 1 << 0, 1 << 14, 1 << 22, 1 << 27
 
-# What rtrace calls them.
+# By rtrace's names.
 CONTEXTS = {"tid": TID, "callstack-kernel": CALLCHAIN}
 IOC_ENABLE, IOC_DISABLE, IOC_SET_OUTPUT, IOC_SET_FILTER = 0x2400, 0x2401, 0x2405, 0x40082406
 # Offset in the ring's first page.

@@ -118,7 +118,7 @@ fn run(name: &str, scheduler: impl Scheduler + 'static, steps: u32) {
 
 /// Size of a run: number of executions, and steps of each.
 pub type Size = (usize, u32);
-pub const SHORT: Size = (2_000, 60);
+pub const SHORT: Size = (8_000, 60);
 const LONG: Size = (100_000, 200);
 
 /// Any thread may run next at each access.

@@ -37,7 +37,7 @@ pub(crate) struct Perf {
     /// Held to change the recorders, and to start or stop perf for them.
     #[pin]
     records: Mutex<Option<PerfRecords<Firing>>>,
-    /// Not 0 while perf hands the event over. (Callers may hold locks in which `records` must not be taken.)
+    /// Non-zero while perf hands the event over. (Callers may hold locks in which `records` must not be taken.)
     is_recorded: SharedWord,
 }
 

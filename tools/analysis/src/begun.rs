@@ -95,7 +95,7 @@ impl<K: PartialEq, T> Begun<K, T> {
         open.is_some_and(|open| open.iter().any(|open| open.key == *key))
     }
 
-    /// What a thread had begun under this key ends; none if that is not known.
+    /// Ends the operation that a thread began under this key. None if its beginning is not known.
     pub fn end(&mut self, doer: Doer, key: &K, now: &Moment<'_>) -> Option<Ended<T>> {
         let open = self.take(doer, key)?;
         now.schedule.is_whole(now.cpu).then(|| Ended {
@@ -105,7 +105,7 @@ impl<K: PartialEq, T> Begun<K, T> {
         })
     }
 
-    /// What a thread had begun under this key is forgotten: its end is missing.
+    /// Forgets the operation that a thread began under this key: its end is missing.
     pub fn cut(&mut self, doer: Doer, key: &K) -> Option<T> {
         self.take(doer, key).map(|open| open.what)
     }

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-/// What became of a recording.
+/// State of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {

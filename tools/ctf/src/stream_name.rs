@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What a stream of an AUX area has in front of its channel's name. So its file is hidden: readers of
+/// Prefix of the channel's name in a stream of an AUX area. It hides the stream's file: readers of
 /// CTF take all others for streams of events.
 const AUX: &str = ".aux_";
 
@@ -20,7 +20,7 @@ pub struct StreamName {
 }
 
 impl StreamName {
-    /// That of the channel's AUX area.
+    /// Name of the stream of the channel's AUX area.
     pub fn of_area(channel: &str, cpu: u32) -> Self {
         Self {
             channel: format!("{AUX}{channel}"),

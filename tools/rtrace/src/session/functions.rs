@@ -51,7 +51,7 @@ impl Functions {
         }
     }
 
-    /// What says that a start or stop takes long, if functions are traced.
+    /// Reports a start or stop that takes long, if functions are traced.
     pub fn patience(&self) -> Option<Patience> {
         self.events().map(|_| Patience::new())
     }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub struct StopOnDrop<'a> {
     /// The session.
     pub session: &'a Session,
-    /// What says that the stop takes long.
+    /// Reports a stop that takes long.
     pub patience: Option<Patience>,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is gathered while lines are printed: which calls end, the files of descriptors, and the table of system calls.
+//! Data gathered while lines are printed: which calls end, the files of descriptors, and the table of system calls.
 
 use super::arguments::Kind;
 use super::paths::Paths;

@@ -14,6 +14,7 @@ use super::syscalls::Syscalls;
 use super::threads::Threads;
 use super::{Analysis, Catalogue, Missing};
 use std::path::Path;
+use terminal::date::PointInTime;
 
 /// What is asked of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +40,12 @@ pub enum Question {
     Profile,
     /// What other modules wrote beside the events.
     Aux,
-    /// What a thread's time went by with, to this time of the day, in nanoseconds, if one is given.
+    /// What a thread's time went by with, to this point in time, if one is given.
     CriticalPath {
         /// The thread.
         tid: i64,
-        /// The time of the day, in nanoseconds.
-        to: Option<u64>,
+        /// The point in time.
+        to: Option<PointInTime>,
     },
 }
 

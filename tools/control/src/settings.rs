@@ -5,7 +5,7 @@
 use rtrace_input::number;
 use serde::Serialize;
 use std::str::FromStr;
-use system::Result;
+use system::{quantity, Result};
 
 /// What happens to a record when its buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -98,8 +98,7 @@ impl FromStr for BufferSize {
         let (size, count) = text
             .split_once('x')
             .ok_or("write it as SIZExN, for example 1Mx4")?;
-        let subbuf_size = number::size(size)
-            .ok_or_else(|| format!("`{size}` is no size (bytes, or with K, M, G)"))?;
+        let subbuf_size = quantity::size(size)?;
         let subbuf_count: u64 = count
             .parse()
             .map_err(|_| format!("`{count}` is no number of sub-buffers"))?;

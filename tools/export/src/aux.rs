@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--aux`: the chunks of AUX areas, in a file for each area, and an index of them.
+//! `rtrace export aux`: the chunks of AUX areas, in a file for each area, and an index of them.
 
 use super::csv::Row;
 use super::folder::NewFolder;
@@ -50,7 +50,7 @@ struct Folder<'a> {
 pub fn export(from: &Path, to: &Path) -> anyhow::Result<()> {
     let trace = Trace::open(from)?;
     let catalogue = Catalogue::new(&trace.metadata);
-    aux::events(&catalogue, "--aux").with_context(|| from.display().to_string())?;
+    aux::events(&catalogue, "`export aux`").with_context(|| from.display().to_string())?;
     let areas = store::areas(from, trace.metadata.uuid)?;
     let mut damages = Damages::of(&trace);
     for damage in &areas.damages {

@@ -8,7 +8,7 @@ use anyhow::bail;
 use control::events::{self, Event};
 use ctf::{EventLayout, Metadata};
 use std::collections::HashSet;
-use std::str::FromStr;
+use terminal::date::PointInTime;
 
 /// What the user chose.
 #[derive(Clone, Debug, Default)]
@@ -16,55 +16,9 @@ pub struct Choice {
     /// Patterns of events; all events, if there are none.
     pub patterns: Vec<String>,
     /// Nothing before this.
-    pub from: Option<Time>,
+    pub from: Option<PointInTime>,
     /// Nothing after it.
-    pub to: Option<Time>,
-}
-
-/// A time of a trace, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Time {
-    /// By the trace's clock.
-    Clock(u64),
-    /// Since the trace began.
-    SinceBegin(u64),
-}
-
-impl Time {
-    /// By the clock of a trace that began at `begin`, in nanoseconds.
-    pub fn clock(self, begin: u64) -> u64 {
-        match self {
-            Self::Clock(time) => time,
-            Self::SinceBegin(time) => begin.saturating_add(time),
-        }
-    }
-}
-
-/// Seconds, with up to nine decimals; with a `+` in front since the trace's begin.
-impl FromStr for Time {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        let nanoseconds = |word: &str| {
-            let (seconds, decimals) = word.split_once('.').unwrap_or((word, "0"));
-            let is_number =
-                |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-            if !is_number(seconds) || !is_number(decimals) || decimals.len() > 9 {
-                return None;
-            }
-            let seconds: u64 = seconds.parse().ok()?;
-            let rest: u64 = format!("{decimals:0<9}").parse().ok()?;
-            seconds.checked_mul(1_000_000_000)?.checked_add(rest)
-        };
-        let time = match word.strip_prefix('+') {
-            Some(word) => nanoseconds(word).map(Self::SinceBegin),
-            None => nanoseconds(word).map(Self::Clock),
-        };
-        time.ok_or_else(|| {
-            "not a number of seconds, as 1234.567890, or +1.5 for 1.5 s after the trace's begin"
-                .to_owned()
-        })
-    }
+    pub to: Option<PointInTime>,
 }
 
 impl Choice {
@@ -108,33 +62,6 @@ fn event(name: &str) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times() {
-        let s = 1_000_000_000;
-        for (word, time) in [
-            ("0", Time::Clock(0)),
-            ("1234.56789", Time::Clock(1_234_567_890_000)),
-            ("1.000000001", Time::Clock(s + 1)),
-            ("+1.5", Time::SinceBegin(s + s / 2)),
-        ] {
-            assert_eq!(word.parse(), Ok(time), "{word}");
-        }
-        for word in [
-            "",
-            "-1",
-            "1.",
-            "+",
-            "1e3",
-            "1.0000000001",
-            "99999999999999",
-            "1.+5",
-        ] {
-            assert!(word.parse::<Time>().is_err(), "{word}");
-        }
-        assert_eq!(Time::SinceBegin(5).clock(7), 12);
-        assert_eq!(Time::Clock(5).clock(7), 5);
-    }
 
     #[test]
     fn events_have_the_names_that_patterns_have() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--csv`: a row for each event.
+//! `rtrace export csv`: a row for each event.
 //!
 //! The columns are `time,cpu,tid,comm,event` and, if there is one type of event, one for each field
 //! and each context; else `fields`, which has all of them.

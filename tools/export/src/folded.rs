@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--folded`: call stacks and how often each was there, a line each, as flame graphs take them; and
-//! `--flamegraph`: such a picture.
+//! `rtrace export folded`: call stacks and how often each was there, a line each, as flame graphs take them; and
+//! `rtrace export flamegraph`: such a picture.
 
 use super::format::{Format, Loss, Now, Task};
 use super::values::Line;

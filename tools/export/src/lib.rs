@@ -24,7 +24,7 @@ mod text;
 mod values;
 mod weights;
 
-pub use choice::{Choice, Time};
+pub use choice::Choice;
 pub use names::save_names;
 pub use output::Target;
 pub use tables::Tables;
@@ -131,8 +131,8 @@ impl Kind {
             Self::PerfScript => Box::new(PerfScript::new(metadata, symbols())),
             Self::Folded { off_cpu } | Self::Flamegraph { off_cpu } => {
                 let (shape, option) = match self {
-                    Self::Folded { .. } => (Shape::Lines, "--folded"),
-                    _ => (Shape::Picture, "--flamegraph"),
+                    Self::Folded { .. } => (Shape::Lines, "`export folded`"),
+                    _ => (Shape::Picture, "`export flamegraph`"),
                 };
                 if off_cpu && !Catalogue::new(metadata).has_switches() {
                     return Err(Missing {
@@ -151,7 +151,7 @@ impl Kind {
             Self::Pprof => {
                 let unit = sample(metadata).and_then(unit_of);
                 let pprof = Pprof::new(metadata, symbols(), unit);
-                Box::new(pprof.ok_or(without_stacks("--pprof"))?)
+                Box::new(pprof.ok_or(without_stacks("`export pprof`"))?)
             }
         })
     }

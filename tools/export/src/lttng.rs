@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--lttng`: the trace in a folder as LTTng's sessions have it, with `kernel/` in it: lttng-analyses
+//! `rtrace export lttng`: the trace in a folder as LTTng's sessions have it, with `kernel/` in it: lttng-analyses
 //! looks for that.
 
 use super::folder::{make, NewFolder};

@@ -2,7 +2,7 @@
 
 //! One pass over a trace, in order of time, that hands what was chosen to a format.
 
-use super::choice::{Choice, Time};
+use super::choice::Choice;
 use super::format::{Format, Loss, Now};
 use analysis::losses::{Damages, Losses};
 use analysis::schedule::{Schedule, Span};
@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use store::{Recording, Trace};
+use terminal::date::PointInTime;
 
 /// What was exported, and what is missing.
 pub struct Exported {
@@ -145,8 +146,14 @@ impl<'a> Pass<'a> {
         if let Some(range) = self.range {
             return Ok(range);
         }
-        let begin = self.ns(self.extent.map_or(0, |(begin, _)| begin));
-        let bound = |time: Option<Time>| time.map(|time| time.clock(begin));
+        let ticks = self.extent.map_or(0, |(begin, _)| begin);
+        let begin = self.ns(ticks);
+        let epoch = self.trace.metadata.clock.since_epoch(ticks);
+        let bound = |time: Option<PointInTime>| {
+            let after = time?.after_begin(begin, epoch);
+            let clock = i128::from(begin).saturating_add(after).max(0);
+            Some(u64::try_from(clock).unwrap_or(u64::MAX))
+        };
         let range = (
             bound(self.choice.from).unwrap_or(0),
             bound(self.choice.to).unwrap_or(u64::MAX),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--perf-script`: the text that `perf script` prints.
+//! `rtrace export perf-script`: the text that `perf script` prints.
 
 use super::format::{Format, Loss, Now, Task};
 use super::ftrace::Line;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--pprof`: Google's format of profiles, which `go tool pprof` and others read. Messages and fields have
+//! `rtrace export pprof`: Google's format of profiles, which `go tool pprof` and others read. Messages and fields have
 //! the names and numbers of its `profile.proto`.
 
 use super::format::{Format, Loss, Now, Task};

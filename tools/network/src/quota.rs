@@ -3,7 +3,6 @@
 //! Limits for all traces of a receiver together: disk space, and open streams.
 
 use crate::trouble::Trouble;
-use rtrace_input::number;
 use rustix::process::{getrlimit, Resource};
 use std::fs;
 use std::io;
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use system::quantity;
 
 /// Minimum time between two measurements of the directory.
 const MEASURE: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const DEPTH: u32 = 2;
 
 /// Parses a quota. For the command line.
 pub fn parse_quota(text: &str) -> Result<u64, String> {
-    number::size(text).ok_or_else(|| format!("`{text}` is no size (with K, M, G)"))
+    quantity::size(text)
 }
 
 /// The quota of a receiver.

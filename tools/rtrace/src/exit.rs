@@ -2,7 +2,8 @@
 
 //! The exit codes of the program itself, beside those of the command that it runs.
 
-use crate::run::workload::Code;
+/// An exit code, of rtrace or of a command as a shell reports it.
+pub type Code = u8;
 
 /// A command line whose syntax is right, but that makes no sense.
 pub const WRONG_USAGE: Code = 2;

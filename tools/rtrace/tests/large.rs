@@ -61,11 +61,11 @@ const COMMANDS: [&[&str]; 10] = [
     &["report", "--threads", "--cpu", "--irq", "--latency"],
     &["trace", "-i"],
     &["top", "-i"],
-    &["export", "--csv"],
-    &["export", "--text"],
-    &["export", "--perfetto"],
-    &["export", "--chrome"],
-    &["export", "--perf-script"],
+    &["export", "csv"],
+    &["export", "text"],
+    &["export", "perfetto"],
+    &["export", "chrome"],
+    &["export", "perf-script"],
 ];
 
 #[test]
@@ -82,13 +82,13 @@ fn a_trace_of_many_streams_is_read() {
             assert_eq!(report["recorded"], 3 * CPUS * CHANNELS);
             assert_eq!(report["cpus"].as_array().unwrap().len(), CPUS as usize);
         }
-        if command.contains(&"--csv") {
+        if command.contains(&"csv") {
             let rows = String::from_utf8_lossy(&output.stdout).lines().count();
             assert_eq!(rows as u32, 1 + 3 * CPUS * CHANNELS);
         }
     }
     let out = TempDir::new().unwrap();
-    for format in ["--parquet", "--lttng"] {
+    for format in ["parquet", "lttng"] {
         let to = out.path().join(format);
         let mut tool = limited("-Sn 256", &["export", format, "-o"]);
         tool.arg(to).arg(dir.path()).assert().success();
@@ -108,14 +108,14 @@ fn without_files_that_is_said() {
         &["top", "-i"],
         &["report"],
         &["report", "--threads"],
-        &["export", "--csv"],
+        &["export", "csv"],
     ] {
         let mut tool = limited("-n 64", command);
         let assert = tool.arg(dir.path()).assert().code(1);
         assert.stderr(contains("Too many open files"));
     }
     let out = TempDir::new().unwrap();
-    for (format, name) in [("--csv", "csv"), ("--parquet", "tables")] {
+    for (format, name) in [("csv", "csv"), ("parquet", "tables")] {
         let mut tool = limited("-n 64", &["export", format, "-o"]);
         let assert = tool.arg(out.path().join(name)).arg(dir.path()).assert();
         assert.code(1).stderr(contains("Too many open files"));

@@ -161,7 +161,7 @@ fn rows_of_exports_have_the_name_at_that_time() {
     let dir = TempDir::new().unwrap();
     story(dir.path());
     let who = |event| {
-        let text = text(&["export", "--csv", "-e", event], dir.path());
+        let text = text(&["export", "csv", "-e", event], dir.path());
         let rows = text.lines().skip(1).map(|line| {
             let cells: Vec<_> = line.split(',').collect();
             format!("{}/{}", cells[3], cells[2])
@@ -176,7 +176,7 @@ fn rows_of_exports_have_the_name_at_that_time() {
     let renamed = ["sh/7", "second/8", "true/9", "helper/8"];
     assert_eq!(who("task_rename"), renamed);
     let script = text(
-        &["export", "--perf-script", "-e", "syscall_entry_openat"],
+        &["export", "perf-script", "-e", "syscall_entry_openat"],
         dir.path(),
     );
     let names: Vec<_> = script
@@ -257,7 +257,7 @@ fn tables_of_top_and_tracks_are_of_one_thread() {
     let index: Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
     assert_eq!(named(&index["threads"], "tid"), expected);
 
-    let chrome = text(&["export", "--chrome"], dir.path());
+    let chrome = text(&["export", "chrome"], dir.path());
     let chrome: Value = serde_json::from_str(&chrome).unwrap();
     let events = chrome["traceEvents"].as_array().unwrap();
     let calls = events.iter().filter(|event| event["name"] == "openat");
@@ -276,7 +276,7 @@ fn tables_of_top_and_tracks_are_of_one_thread() {
 fn perfetto_hears_of_new_tasks_with_old_ids() {
     let dir = TempDir::new().unwrap();
     story(dir.path());
-    let bytes = output(&["export", "--perfetto"], dir.path());
+    let bytes = output(&["export", "perfetto"], dir.path());
     // Field 235, its length, and in it the thread and the name.
     let new = b"\xda\x0e\x0e\x08\x08\x12\x06second";
     let found = bytes

@@ -302,8 +302,8 @@ fn events_that_another_reader_took_are_no_secret() {
         &["report", "--threads"],
         &["trace", "-i"],
         &["top", "-i"],
-        &["export", "--csv"],
-        &["export", "--perfetto"],
+        &["export", "csv"],
+        &["export", "perfetto"],
     ] {
         let assert = rtrace().args(command).arg(dir.path()).assert().code(1);
         let output = assert.stderr(contains("10 events are missing"));

@@ -151,7 +151,7 @@ fn tables_are_sorted_and_cut() {
         .assert()
         .stdout(contains("1 more threads"));
     assert_eq!(tables(dir.path(), &["-n", "2"]).len(), 2);
-    assert_eq!(tables(dir.path(), &["-d", "0.5"]).len(), 5);
+    assert_eq!(tables(dir.path(), &["-d", "500ms"]).len(), 5);
     top(dir.path(), &["-n", "2"])
         .assert()
         .stdout(contains("; 3 events LOST\n"));
@@ -168,8 +168,8 @@ fn errors_say_what_is_missing() {
         "top needs sched_switch, which the trace does not have",
     ));
     for (options, said) in [
-        (&["-d", "0"][..], "0.1 to 86400"),
-        (&["-d", "x"], "0.1 to 86400"),
+        (&["-d", "0s"][..], "not from 100ms to 1d"),
+        (&["-d", "x"], "no duration"),
         (&["-n", "0"], "0 is not in"),
         (&["--once", "-n", "2"], "cannot be used with"),
         (&["--sort", "x"], "invalid value"),

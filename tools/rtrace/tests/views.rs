@@ -108,7 +108,7 @@ fn calls_of_page(dir: &Path, out: &Path) -> Calls {
 
 /// The trace events that are slices.
 fn slices_of_chrome(dir: &Path) -> Vec<Value> {
-    let json: Value = serde_json::from_slice(&rtrace(&["export", "--chrome"], dir)).unwrap();
+    let json: Value = serde_json::from_slice(&rtrace(&["export", "chrome"], dir)).unwrap();
     let events = json["traceEvents"].as_array().unwrap().iter();
     events.filter(|event| event["ph"] == "X").cloned().collect()
 }
@@ -131,7 +131,7 @@ fn calls_of_chrome(dir: &Path) -> Calls {
 /// The rows of a table.
 fn rows(dir: &Path, out: &Path, table: &str) -> Vec<BTreeMap<String, Field>> {
     let out = out.join("tables");
-    rtrace(&["export", "--parquet", "-o", out.to_str().unwrap()], dir);
+    rtrace(&["export", "parquet", "-o", out.to_str().unwrap()], dir);
     let folder = out.join(table).join("host=nowhere/date=2023-11-14");
     let files = fs::read_dir(folder).unwrap();
     let rows = files.flat_map(|file| {

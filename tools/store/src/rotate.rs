@@ -2,15 +2,12 @@
 
 //! When a trace goes on in another chunk, and how many chunks are kept: what the user asks for.
 
-use rtrace_input::number;
 use std::str::FromStr;
 use std::time::Duration;
+use system::quantity;
 
 /// The smallest packet, in bytes: no chunk can be made smaller than that.
 const PAGE: u64 = 4096;
-
-/// Units of time, in seconds.
-const UNITS: [(&str, u64); 4] = [("min", 60), ("s", 1), ("h", 60 * 60), ("d", 24 * 60 * 60)];
 
 /// How a trace is cut into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,29 +38,20 @@ impl FromStr for Every {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let unit = &text[digits.len()..];
-        let time = UNITS.iter().find(|(name, _)| *name == unit);
-        match (time, unit) {
-            (Some((_, seconds)), _) => digits
-                .parse::<u64>()
-                .ok()
-                .and_then(|number| number.checked_mul(*seconds))
-                .filter(|seconds| *seconds > 0)
-                .map(|seconds| Self::Time(Duration::from_secs(seconds)))
-                .ok_or_else(|| format!("`{text}` is no time (a number of s, min, h or d)")),
-            // It could be either.
-            (None, "") if !digits.is_empty() => {
-                Err("a unit is missing: K, M, G, or s, min, h, d".to_owned())
-            }
-            (None, "m") => Err("`m` could be M (a size) or min (a time)".to_owned()),
-            (None, _) => match number::size(text) {
-                Some(size) if size >= PAGE => Ok(Self::Size(size)),
-                Some(_) => Err("a packet has at least 4K".to_owned()),
-                None => Err(format!(
-                    "`{text}` is no size (with K, M, G) and no time (with s, min, h, d)"
-                )),
-            },
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        // It could be either.
+        if is_number(text) {
+            return Err("a unit is missing: K, M, G, or s, min, h, d".to_owned());
+        }
+        if text.strip_suffix('m').is_some_and(is_number) {
+            return Err("`m` could be M (a size) or min (a time)".to_owned());
+        }
+        match (quantity::size(text), quantity::duration(text)) {
+            (Ok(size), _) if size < PAGE => Err("a packet has at least 4K".to_owned()),
+            (Ok(size), _) => Ok(Self::Size(size)),
+            (_, Ok(Duration::ZERO)) => Err(format!("`{text}` is no time")),
+            (_, Ok(time)) => Ok(Self::Time(time)),
+            (Err(size), Err(time)) => Err(format!("{size}; {time}")),
         }
     }
 }
@@ -82,6 +70,7 @@ mod tests {
             ("30s", time(30)),
             ("10min", time(600)),
             ("2h", time(7200)),
+            ("1.5h", time(5400)),
             ("1d", time(86400)),
         ] {
             assert_eq!(text.parse(), every, "{text}");
@@ -94,17 +83,14 @@ mod tests {
             ("3K", "at least 4K"),
             ("0G", "at least 4K"),
             ("0s", "no time"),
-            ("s", "no time"),
-            ("-1h", "no time"),
-            ("1.5h", "no time"),
-            ("99999999999999999999d", "no time"),
-            ("9999999999999999d", "no time"),
+            ("s", "no duration"),
+            ("-1h", "no duration"),
+            ("99999999999999999999d", "no duration"),
+            ("9999999999999999d", "no duration"),
             ("99999999999G", "no size"),
             ("1T", "no size"),
             ("1 G", "no size"),
-            ("10 min", "no size"),
-            ("10mins", "no size"),
-            ("1G1", "unit is missing"),
+            ("1G1", "no size"),
         ] {
             let said = text.parse::<Every>().unwrap_err();
             assert!(said.contains(why), "{text}: {said}");

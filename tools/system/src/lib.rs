@@ -12,6 +12,7 @@ pub mod files;
 pub mod new_file;
 pub mod printing;
 pub mod priority;
+pub mod quantity;
 pub mod regular_file;
 pub mod signals;
 pub mod time;

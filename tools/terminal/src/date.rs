@@ -1,38 +1,143 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Dates, for names and reports. UTC: the same trace reads the same everywhere.
+//! Dates and times of the day, as shown and as typed: in the local time zone, or in UTC.
 
-use jiff::civil::Time;
-use jiff::Timestamp;
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+use std::str::FromStr;
+use std::sync::OnceLock;
+use system::quantity;
 
-/// This moment as `YYYYMMDD-HHMMSS`.
+/// Time zone of all times that are shown or typed.
+static ZONE: OnceLock<TimeZone> = OnceLock::new();
+
+/// Time before a trace's begin that a time of the day can mean: a user who rounds down means this day.
+const SLACK_HOURS: i64 = 1;
+
+/// Shows and reads all times in UTC. Has no effect after the first use of a time.
+pub fn use_utc() {
+    let _ = ZONE.set(TimeZone::UTC);
+}
+
+/// The local time zone, or UTC if [`use_utc`] chose it or the machine has none.
+fn zone() -> TimeZone {
+    let zone = ZONE.get_or_init(|| TimeZone::try_system().unwrap_or(TimeZone::UTC));
+    zone.clone()
+}
+
+/// A time in the zone; [`None`] outside the calendar.
+fn zoned(nanoseconds: i128) -> Option<Zoned> {
+    let time = Timestamp::from_nanosecond(nanoseconds).ok()?;
+    Some(time.to_zoned(zone()))
+}
+
+/// This moment as `YYYYMMDD-HHMMSS` in UTC, for names of files.
 pub fn now() -> String {
     Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string()
 }
 
-/// Nanoseconds since the epoch as `YYYY-MM-DD HH:MM:SS.mmm UTC`; as a number, where the calendar
-/// does not reach so far.
+/// Nanoseconds since the epoch as `YYYY-MM-DD HH:MM:SS.mmm ZONE`; as a number outside the calendar.
 pub fn readable(nanoseconds: i128) -> String {
-    Timestamp::from_nanosecond(nanoseconds).map_or_else(
-        |_| format!("{nanoseconds} ns after 1970"),
-        |time| time.strftime("%Y-%m-%d %H:%M:%S.%3f UTC").to_string(),
+    zoned(nanoseconds).map_or_else(
+        || format!("{nanoseconds} ns after 1970"),
+        |time| time.strftime("%Y-%m-%d %H:%M:%S.%3f %Z").to_string(),
     )
 }
 
-/// Nanoseconds since the epoch as `HH:MM:SS.nnnnnnnnn`, as `babeltrace2 --clock-gmt` has it.
+/// Nanoseconds since the epoch as `HH:MM:SS.nnnnnnnnn`.
 pub fn time_of_day(nanoseconds: i64) -> String {
-    Timestamp::from_nanosecond(nanoseconds.into()).map_or_else(
-        |_| format!("{nanoseconds} ns after 1970"),
+    zoned(nanoseconds.into()).map_or_else(
+        || format!("{nanoseconds} ns after 1970"),
         |time| time.strftime("%H:%M:%S.%9f").to_string(),
     )
 }
 
-/// Nanoseconds of the day at a time as [`time_of_day`] has it; the fraction may be shorter, or missing.
-pub fn parse_time_of_day(text: &str) -> Result<u64, String> {
-    let time = Time::strptime("%H:%M:%S%.f", text);
-    let time = time.map_err(|_| "it is not HH:MM:SS or HH:MM:SS.FRACTION".to_owned())?;
-    let since = time.duration_since(Time::midnight());
-    u64::try_from(since.as_nanos()).map_err(|error| error.to_string())
+/// Nanoseconds since the epoch as `YYYY-MM-DD ZONE`: the day whose times [`time_of_day`] shows.
+pub fn day(nanoseconds: i64) -> String {
+    zoned(nanoseconds.into()).map_or_else(
+        || format!("{nanoseconds} ns after 1970"),
+        |time| time.strftime("%Y-%m-%d %Z").to_string(),
+    )
+}
+
+/// A point in time of a trace, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointInTime {
+    /// Value of the trace's clock, in nanoseconds.
+    Clock(u64),
+    /// Nanoseconds after the trace's begin.
+    AfterBegin(u64),
+    /// Time of the day.
+    Day(Time),
+    /// Time of a date.
+    Date(DateTime),
+}
+
+impl PointInTime {
+    /// Nanoseconds from the begin of a trace to this point, negative before it. The trace begins at the value `clock`
+    /// of its clock, which is `epoch` since the epoch, both in nanoseconds.
+    pub fn after_begin(self, clock: u64, epoch: i128) -> i128 {
+        let since_epoch = |time: Zoned| time.timestamp().as_nanosecond() - epoch;
+        match self {
+            Self::Clock(time) => i128::from(time) - i128::from(clock),
+            Self::AfterBegin(time) => i128::from(time),
+            // Outside the calendar nothing comes before it.
+            Self::Date(date) => date.to_zoned(zone()).map_or(i128::MAX, since_epoch),
+            Self::Day(time) => first(time, epoch).map_or(i128::MAX, since_epoch),
+        }
+    }
+}
+
+/// First moment at a time of the day since [`SLACK_HOURS`] before `epoch`.
+fn first(time: Time, epoch: i128) -> Option<Zoned> {
+    let since = zoned(epoch)?.checked_sub(SLACK_HOURS.hours()).ok()?;
+    let mut day = since.date();
+    loop {
+        let found = day.to_datetime(time).to_zoned(zone()).ok()?;
+        if found >= since {
+            return Some(found);
+        }
+        day = day.tomorrow().ok()?;
+    }
+}
+
+/// `1234.567890` (seconds of the trace's clock), `+5s`, `23:00:01.5`, or `2026-11-27T23:00:01.5`.
+impl FromStr for PointInTime {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(after) = text.strip_prefix('+') {
+            let after = quantity::duration(after)?;
+            let nanoseconds = u64::try_from(after.as_nanos()).ok();
+            return nanoseconds
+                .map(Self::AfterBegin)
+                .ok_or_else(|| format!("`{text}` is too long"));
+        }
+        let time = || Time::strptime("%H:%M:%S%.f", text).ok();
+        let date = || DateTime::strptime("%Y-%m-%dT%H:%M:%S%.f", text).ok();
+        clock(text)
+            .map(Self::Clock)
+            .or_else(|| time().map(Self::Day))
+            .or_else(|| date().map(Self::Date))
+            .ok_or_else(|| {
+                "no time: write 23:00:01, 2026-11-27T23:00:01, +5s (after the trace's begin), \
+                 or 1234.567890 (seconds of the trace's clock)"
+                    .to_owned()
+            })
+    }
+}
+
+/// Parses seconds with up to nine decimals into nanoseconds.
+fn clock(text: &str) -> Option<u64> {
+    let (seconds, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(seconds) || !is_number(decimals) || decimals.len() > 9 {
+        return None;
+    }
+    let seconds: u64 = seconds.parse().ok()?;
+    let rest: u64 = format!("{decimals:0<9}").parse().ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(rest)
 }
 
 #[cfg(test)]
@@ -41,6 +146,7 @@ mod tests {
 
     #[test]
     fn known_days() {
+        use_utc();
         for (seconds, text) in [
             (0, "1970-01-01 00:00:00.000 UTC"),
             (951_782_400, "2000-02-29 00:00:00.000 UTC"),
@@ -53,22 +159,69 @@ mod tests {
         assert_eq!(readable(1_999_999), "1970-01-01 00:00:00.001 UTC");
         assert!(readable(i128::MAX).ends_with(" ns after 1970"));
         assert_eq!(time_of_day(1_700_000_000_000_000_789), "22:13:20.000000789");
+        assert_eq!(day(1_700_000_000_000_000_789), "2023-11-14 UTC");
         assert_eq!(now().len(), 15);
     }
 
+    const S: u64 = 1_000_000_000;
+
     #[test]
-    fn times_of_the_day() {
-        let second = 1_000_000_000;
+    fn points_in_time() {
+        let day = |hour, minute, second, ns| {
+            Ok(PointInTime::Day(Time::constant(hour, minute, second, ns)))
+        };
         for (text, expected) in [
-            ("00:00:00", 0),
-            ("22:13:20", 80_000 * second),
-            ("22:13:20.000000789", 80_000 * second + 789),
-            ("23:59:59.5", 86_399 * second + second / 2),
+            ("0", Ok(PointInTime::Clock(0))),
+            ("1234.56789", Ok(PointInTime::Clock(1_234_567_890_000))),
+            ("1.000000001", Ok(PointInTime::Clock(S + 1))),
+            ("+1.5s", Ok(PointInTime::AfterBegin(S + S / 2))),
+            ("+2h30m", Ok(PointInTime::AfterBegin(9_000 * S))),
+            ("00:00:00", day(0, 0, 0, 0)),
+            ("22:13:20.000000789", day(22, 13, 20, 789)),
+            ("23:59:59.5", day(23, 59, 59, 500_000_000)),
         ] {
-            assert_eq!(parse_time_of_day(text), Ok(expected), "{text}");
+            assert_eq!(text.parse(), expected, "{text}");
         }
-        for wrong in ["", "12:00", "24:00:00", "12:00:00.", "-1:00:00", "noon"] {
-            assert!(parse_time_of_day(wrong).is_err(), "{wrong}");
+        use_utc();
+        let at: PointInTime = "2023-11-14T22:13:20.5".parse().unwrap();
+        assert_eq!(at.after_begin(7, 1_700_000_000_000_000_000), 500_000_000);
+        for wrong in [
+            "",
+            "-1",
+            "1.",
+            "+",
+            "+5",
+            "1e3",
+            "1.0000000001",
+            "99999999999999",
+            "1.+5",
+            "12:00",
+            "24:00:00",
+            "12:00:00.",
+            "-1:00:00",
+            "noon",
+            "+-5s",
+            "2023-11-14",
+        ] {
+            assert!(wrong.parse::<PointInTime>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_time_of_the_day_is_the_first_one_in_the_trace() {
+        use_utc();
+        // 22:13:20.
+        let begin = 1_700_000_000_000_000_000;
+        let after = |text: &str| {
+            let point: PointInTime = text.parse().unwrap();
+            point.after_begin(5 * S, begin) / i128::from(S)
+        };
+        assert_eq!(after("22:13:21"), 1);
+        assert_eq!(after("22:13:00"), -20);
+        assert_eq!(after("21:00:00"), 86_400 - 4_400);
+        assert_eq!(after("00:00:00"), 6_400);
+        assert_eq!(after("+3s"), 3);
+        assert_eq!(after("7"), 2);
+        assert_eq!(after("4"), -1);
     }
 }

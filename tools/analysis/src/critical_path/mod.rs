@@ -30,16 +30,14 @@ use handlers::{Handlers, Waker};
 use history::History;
 use segment::{Path, Segment, What};
 use std::collections::HashMap;
-
-/// Nanoseconds of a day.
-const DAY_NS: i128 = 86_400_000_000_000;
+use terminal::date::PointInTime;
 
 /// The path of a thread.
 pub struct CriticalPath {
     clock: Clock,
     tid: i64,
-    /// The time of the day at which it shall end, in nanoseconds, if it shall.
-    to: Option<u64>,
+    /// The end of the path, if one was chosen.
+    to: Option<PointInTime>,
     /// The same in clock ticks, once an event has come.
     limit: Option<u64>,
     handlers: Handlers,
@@ -66,9 +64,12 @@ enum Other {
 }
 
 impl CriticalPath {
-    /// Of a trace with these events: of the thread `tid`, to the first moment at this time of the day,
-    /// in nanoseconds, if one is given.
-    pub fn new(catalogue: &Catalogue<'_>, tid: i64, to: Option<u64>) -> Result<Self, Missing> {
+    /// Of a trace with these events: of the thread `tid`, to this point in time, if one is given.
+    pub fn new(
+        catalogue: &Catalogue<'_>,
+        tid: i64,
+        to: Option<PointInTime>,
+    ) -> Result<Self, Missing> {
         let missing = |events| Missing {
             option: "--critical-path",
             events,
@@ -224,10 +225,11 @@ impl CriticalPath {
     /// The first event says on which day the path shall end.
     fn begin(&mut self, now: u64) {
         if let (Some(to), None) = (self.to, self.limit) {
-            let begin = self.clock.since_epoch(now);
-            let left = (i128::from(to) - begin).rem_euclid(DAY_NS);
-            let ticks = left * i128::from(self.clock.frequency) / 1_000_000_000;
-            self.limit = Some(now.saturating_add(ticks as u64));
+            let clock = self.clock.nanoseconds(now);
+            let left = to.after_begin(clock, self.clock.since_epoch(now)).max(0);
+            let ticks = left.saturating_mul(self.clock.frequency.into()) / 1_000_000_000;
+            let ticks = u64::try_from(ticks).unwrap_or(u64::MAX);
+            self.limit = Some(now.saturating_add(ticks));
         }
     }
 }

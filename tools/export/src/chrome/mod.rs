@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--chrome`: the JSON of Chrome's trace events.
+//! `rtrace export chrome`: the JSON of Chrome's trace events.
 //!
 //! Two tracks for each CPU, with the tasks that ran and with the interrupts of which entry and exit are
 //! there; a track for each thread, with its system calls. All else is an instant on the track of its

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--perfetto`: Perfetto's protobuf, with the events as its own tracer of ftrace has them.
+//! `rtrace export perfetto`: Perfetto's protobuf, with the events as its own tracer of ftrace has them.
 //!
 //! A bundle is written when a CPU has some events; the reader sorts them. All times are those of the
 //! trace's clock, which is called the boot time there, as Perfetto wants it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--parquet`: a table for each type of event, and those that are made from several events.
+//! `rtrace export parquet`: a table for each type of event, and those that are made from several events.
 
 mod calls;
 mod columns;

@@ -9,6 +9,7 @@ use rtrace_input::cpulist::CpuList;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use system::quantity;
 
 /// Measure how long threads wait for a CPU, or keep it, or interrupts are off, and show why the longest had to
 ///
@@ -128,30 +129,20 @@ fn cpus(text: &str) -> Result<Cpus, String> {
 }
 
 /// A time of at least a microsecond.
-fn time(text: &str) -> Result<Duration, &'static str> {
-    const WRONG: &str = "not a time from 1us to 1000s: 500us, 2.5ms, 1s";
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        _ => return Err(WRONG),
-    };
-    let seconds = digits.parse::<f64>().map_err(|_| WRONG)? * unit;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(time) if time >= Duration::from_micros(1) && time <= Duration::from_secs(1000) => {
-            Ok(time)
-        }
-        _ => Err(WRONG),
+fn time(text: &str) -> Result<Duration, String> {
+    let time = quantity::duration(text)?;
+    match time >= Duration::from_micros(1) && time <= Duration::from_secs(1000) {
+        true => Ok(time),
+        false => Err("not from 1us to 1000s".to_owned()),
     }
 }
 
 /// A time that the module takes as a period.
-fn period(text: &str) -> Result<Duration, &'static str> {
+fn period(text: &str) -> Result<Duration, String> {
     let period = time(text)?;
     match period >= Duration::from_micros(100) && period <= Duration::from_secs(1) {
         true => Ok(period),
-        false => Err("not from 100us to 1s"),
+        false => Err("not from 100us to 1s".to_owned()),
     }
 }
 
@@ -170,7 +161,7 @@ mod tests {
             assert_eq!(time(text), Ok(Duration::from_micros(us)), "{text}");
         }
         for wrong in [
-            "", "500", "us", "0us", "-1ms", "1m", "1001s", "0.1us", "nans", "1e400s",
+            "", "500", "us", "0us", "-1ms", "17m", "1001s", "0.1us", "nans", "1e400s",
         ] {
             assert!(time(wrong).is_err(), "{wrong}");
         }

@@ -3,6 +3,7 @@
 //! The command line, as typed.
 
 mod export;
+mod hints;
 mod latency;
 mod list;
 mod network;
@@ -15,7 +16,7 @@ mod setup;
 mod show;
 mod top;
 
-pub use export::ExportArgs;
+pub use export::{ExportArgs, ExportChoiceArgs, ExportFileArgs, ExportFormat, ExportStacksArgs};
 pub use latency::LatencyArgs;
 pub use list::ListArgs;
 pub use network::NetworkArgs;
@@ -24,8 +25,7 @@ pub use profile::ProfileArgs;
 pub use record::RecordArgs;
 pub use report::ReportArgs;
 pub use session::{
-    CreateArgs, DestroyArgs, MarkArgs, RecoverArgs, SessionsArgs, SnapshotArgs, StartArgs,
-    StateArgs, StatusArgs,
+    MarkArgs, RecoverArgs, SessionCommand, SnapshotArgs, StartArgs, StateArgs, StatusArgs,
 };
 pub use setup::{aux_size, filter, pattern, ChoiceArgs, FunctionArgs, SetupArgs};
 pub use show::ShowArgs;
@@ -45,7 +45,7 @@ Examples:
   rtrace record -e 'sched:*' -- make        record while a command runs
   rtrace report rtrace-20261120-230000      what the trace holds
   rtrace trace -- ls                        the system calls of a command, as they come
-  rtrace export --text rtrace-20261120-230000 | less
+  rtrace export text rtrace-20261120-230000 | less
   rtrace doctor                             what is missing to record
 
 Exit codes: 0 done, 1 failed, 2 wrong usage; `rtrace record --help` has its own.")]
@@ -58,7 +58,7 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "PATH", default_value = control::DEBUGFS)]
     pub debugfs: PathBuf,
 
-    /// Session to work with: one that is there (`rtrace sessions`) [default: default; `record`
+    /// Session to work with: one that is there (`rtrace session list`) [default: default; `record`
     /// makes one for itself]
     #[arg(long, global = true, value_name = "NAME", value_parser = session::name)]
     pub session: Option<String>,
@@ -70,7 +70,13 @@ impl Cli {
     where
         W: Into<OsString> + Clone,
     {
-        let matches = Self::command().try_get_matches_from(words)?;
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        let matches = Self::command().try_get_matches_from(&words);
+        let matches = matches.map_err(|mut error| {
+            let texts = words.iter().map(|word| word.to_string_lossy().into_owned());
+            hints::improve(&mut error, &texts.collect::<Vec<_>>());
+            error
+        })?;
         let mut cli = Self::from_arg_matches(&matches)?;
         let choice = match &mut cli.command {
             Command::Record(args) => Some(&mut args.setup.choice),
@@ -102,16 +108,12 @@ pub enum Command {
     Stop,
     Snapshot(SnapshotArgs),
     Recover(RecoverArgs),
-    /// Free the memory of a stopped trace; what nobody has read of it is dropped
-    Free,
-    /// Put the session's settings back to the defaults, and free the memory of a stopped trace
-    Reset,
     Mark(MarkArgs),
     State(StateArgs),
     Probe(ProbeArgs),
-    Create(CreateArgs),
-    Destroy(DestroyArgs),
-    Sessions(SessionsArgs),
+    /// Create, list, reset or destroy sessions
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Check what is missing to record, and how to mend it
     Doctor,
     #[command(hide = true)]

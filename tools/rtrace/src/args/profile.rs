@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// So often per second the kernel's perf interrupts what runs on each CPU; its call stack, in the kernel and
 /// in the program, is recorded as an event, with process, thread and name. At the end the functions are
 /// printed in which most samples are; the trace is in DIR for all else: `rtrace report --profile`,
-/// `rtrace export --flamegraph`, --pprof, --folded, --perf-script.
+/// `rtrace export flamegraph`, `pprof`, `folded` or `perf-script`.
 ///
 /// Of COMMAND only it and what it starts is sampled, unless -a is given.
 ///
@@ -27,7 +27,7 @@ Examples:
   rtrace profile -- make                        what takes so long
   rtrace profile -F 999 -p 1234 -o DIR          a process, until Ctrl-C
   rtrace profile -a -o DIR -- sleep 10          everything, for ten seconds
-  rtrace export --flamegraph -o graph.svg DIR
+  rtrace export flamegraph -o graph.svg DIR
 
 Exit codes: as of `rtrace record`.")]
 pub struct ProfileArgs {

@@ -20,7 +20,7 @@ use store::Every;
 ///
 /// With --session it records in that session, which must be stopped, and puts its settings back as
 /// they were. Killed by SIGKILL it leaves its session `record-PID`, and the memory of that, until
-/// the next `rtrace record`, or `rtrace destroy record-PID`.
+/// the next `rtrace record`, or `rtrace session destroy record-PID`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Channels:

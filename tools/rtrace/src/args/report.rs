@@ -4,7 +4,7 @@
 
 use clap::Args;
 use std::path::PathBuf;
-use terminal::date::parse_time_of_day;
+use terminal::date::PointInTime;
 
 /// Summarise a trace: events by type and CPU, the busiest tasks, what was lost
 ///
@@ -53,7 +53,7 @@ pub struct ReportArgs {
     pub profile: bool,
 
     /// AUX areas: chunks of raw bytes that other modules wrote beside the events, and what found no room
-    /// (`rtrace export --aux` has the bytes)
+    /// (`rtrace export aux` has the bytes)
     #[arg(long)]
     pub aux: bool,
 
@@ -62,10 +62,12 @@ pub struct ReportArgs {
     #[arg(long, value_name = "TID", value_parser = clap::value_parser!(i64).range(1..))]
     pub critical_path: Option<i64>,
 
-    /// The critical path up to this time of the day (UTC), not to the thread's end: HH:MM:SS and, if
-    /// wanted, a fraction, as the reports show it
-    #[arg(long, value_name = "TIME", requires = "critical_path", value_parser = parse_time_of_day)]
-    pub to: Option<u64>,
+    /// The critical path up to TIME, not to the thread's end: 23:00:01, or +5s after the trace's begin
+    ///
+    /// A time of the day is the first one in the trace, as the reports show it; 2026-11-27T23:00:01 names the day.
+    /// A number is a time of the trace's clock in seconds.
+    #[arg(long, value_name = "TIME", requires = "critical_path")]
+    pub to: Option<PointInTime>,
 
     /// Print the calls of functions as a tree, each with how long it took (see `rtrace record --graph`),
     /// in the form of ftrace's function_graph tracer

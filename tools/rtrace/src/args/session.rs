@@ -3,7 +3,7 @@
 //! The commands that work with a session, as typed.
 
 use super::{AccessArgs, SetupArgs};
-use clap::Args;
+use clap::{Args, Subcommand};
 use rtrace_input::name::refusal;
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub struct StatusArgs {
 /// Start a new trace, for `rtraced` or `rtrace snapshot` to read
 ///
 /// Options change the session's settings, or FILE does; what is not given stays as it is. What is not
-/// the default then is shown (`rtrace status` has the details); `rtrace reset` puts it back. A channel
+/// the default then is shown (`rtrace status` has the details); `rtrace session reset` puts it back. A channel
 /// that is not there is made, and stays as long as the session. With --config it is the session of the
 /// file, if there is no --session. What is refused changes nothing.
 #[derive(Debug, Args)]
@@ -124,35 +124,52 @@ Example:
   rtrace state                                once more, an hour later")]
 pub struct StateArgs {}
 
-/// Create a session: settings, events and traces of its own
-///
-/// It is there until `rtrace destroy`, or until the module is unloaded. Then work with it by
-/// --session: `rtrace --session NAME start -e ...`, `rtraced --session NAME -o DIR`.
-#[derive(Debug, Args)]
-pub struct CreateArgs {
-    /// Its name: letters, digits, _, - and ., not beginning with one of the last two; at most 63
-    #[arg(value_name = "NAME", value_parser = name)]
-    pub name: String,
+/// What to do with sessions.
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    List(SessionListArgs),
+    Create(SessionCreateArgs),
+    Destroy(SessionDestroyArgs),
+    /// Restore the session's default settings, and free the memory of its stopped trace
+    ///
+    /// The session is that of --session, or `default`.
+    Reset,
+    /// Free the memory of the session's stopped trace, and drop the events in it that were not read
+    ///
+    /// The session is that of --session, or `default`.
+    Free,
 }
 
-/// Destroy a session: end its trace, drop what nobody has read of it, and free its memory
+/// List the sessions: states, channels, and numbers of enabled events
 ///
-/// Who reads its trace (rtraced) reads on to the end. The session `default` is always there.
+/// `rtrace --session NAME status` shows one session with its counters.
 #[derive(Debug, Args)]
-pub struct DestroyArgs {
-    /// The session
-    #[arg(value_name = "NAME", value_parser = name)]
-    pub name: String,
-}
-
-/// List the sessions: their states, channels, and how many events are enabled
-///
-/// `rtrace --session NAME status` shows one with its counters.
-#[derive(Debug, Args)]
-pub struct SessionsArgs {
+pub struct SessionListArgs {
     /// Print one JSON array
     #[arg(long)]
     pub json: bool,
+}
+
+/// Create a session with its own settings, events and traces
+///
+/// The session exists until `rtrace session destroy`, or until the module is unloaded. Other commands use it
+/// with --session: `rtrace --session NAME start -e ...`, `rtraced --session NAME -o DIR`.
+#[derive(Debug, Args)]
+pub struct SessionCreateArgs {
+    /// Name of the session: at most 63 letters, digits, _, - and .; the first is a letter, a digit or _
+    #[arg(value_name = "NAME", value_parser = name)]
+    pub name: String,
+}
+
+/// Destroy a session: stop its trace, drop the events that were not read, and free its memory
+///
+/// A reader of the trace (rtraced) continues to the end of the trace. The session `default` cannot be
+/// destroyed.
+#[derive(Debug, Args)]
+pub struct SessionDestroyArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME", value_parser = name)]
+    pub name: String,
 }
 
 /// Parses the name of a session.

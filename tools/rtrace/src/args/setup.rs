@@ -5,9 +5,9 @@
 use crate::session::channels::ChannelArg;
 use clap::{ArgMatches, Args};
 use control::BufferSize;
-use rtrace_input::number;
 use std::ops::Range;
 use std::path::PathBuf;
+use system::quantity;
 
 /// Which events, whose, and how large the buffers are.
 #[derive(Debug, Args)]
@@ -157,8 +157,8 @@ pub struct SetupArgs {
 
 /// A size of an AUX area, as the kernel takes it.
 pub fn aux_size(text: &str) -> Result<u64, String> {
-    match number::size(text) {
-        Some(size) if size == 0 || size.is_power_of_two() && size >= 4096 => Ok(size),
+    match quantity::size(text)? {
+        size if size == 0 || size.is_power_of_two() && size >= 4096 => Ok(size),
         _ => Err("neither 0 nor a power of two of at least 4K".to_owned()),
     }
 }

@@ -6,6 +6,7 @@ use crate::commands::top::Column;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+use system::quantity;
 
 /// Show which threads use the CPUs, how long they wait for one, and which system calls they make
 ///
@@ -25,8 +26,8 @@ Examples:
   rtrace top -b -n 60 --json >minute                an object for each second of a minute
   rtrace top -i rtrace-20261120-230000              a trace that was recorded, second by second")]
 pub struct TopArgs {
-    /// Seconds from table to table
-    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    /// Time from table to table
+    #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = delay)]
     pub delay: Duration,
 
     /// End after so many tables
@@ -59,13 +60,11 @@ pub struct TopArgs {
     pub input: Option<PathBuf>,
 }
 
-/// A number of seconds, maybe with a fraction.
-fn seconds(text: &str) -> Result<Duration, &'static str> {
-    let seconds = text.parse().ok().map(Duration::try_from_secs_f64);
-    match seconds {
-        Some(Ok(time)) if time >= Duration::from_millis(100) && time.as_secs() <= 86_400 => {
-            Ok(time)
-        }
-        _ => Err("not a number of seconds from 0.1 to 86400"),
+/// Parses the time from table to table.
+fn delay(text: &str) -> Result<Duration, String> {
+    let delay = quantity::duration(text)?;
+    match delay >= Duration::from_millis(100) && delay.as_secs() <= 86_400 {
+        true => Ok(delay),
+        false => Err("not from 100ms to 1d".to_owned()),
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace start`, `rtrace stop`, `rtrace free` and `rtrace reset`.
+//! `rtrace start`, `rtrace stop`, `rtrace session free` and `rtrace session reset`.
 
 use crate::options::Place;
 use crate::session::advice;
@@ -42,7 +42,7 @@ pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
     if !changed.is_empty() {
         let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
         say(format_args!(
-            "settings that are not the defaults: {}; `rtrace reset` puts them back after the trace",
+            "settings that are not the defaults: {}; `rtrace session reset` puts them back after the trace",
             changed.join(", ")
         ));
     }
@@ -103,7 +103,7 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
     } else if unread > 0 {
         say(format_args!(
             "{unread} events are still in the buffers: `rtrace snapshot -o DIR` or \
-             `rtraced --leftover -o DIR` writes them, `rtrace free` drops them"
+             `rtraced --leftover -o DIR` writes them, `rtrace session free` drops them"
         ));
     }
     say(total.totals());

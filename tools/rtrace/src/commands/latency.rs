@@ -2,11 +2,11 @@
 
 //! `rtrace latency`: the longest waits for a CPU, for its being given up, or for interrupts, while they happen.
 
-use crate::exit::FAILED;
+use crate::exit::{Code, FAILED};
 use crate::options::{Latency as Options, Place, TIMERS};
 use crate::run::launch::cannot_run;
 use crate::run::watch::Watch;
-use crate::run::workload::{self, Code, Event, Run};
+use crate::run::workload::{self, Event, Run};
 use crate::session::on_drop::StopOnDrop;
 use crate::session::tasks::{self, check_namespace, Ends};
 use crate::session::temporary::Temporary;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace create`, `rtrace destroy` and `rtrace sessions`.
+//! `rtrace session create`, `rtrace session destroy` and `rtrace session list`.
 
 use crate::options::Place;
 use control::{LiveTrace, Session};

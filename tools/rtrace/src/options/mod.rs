@@ -19,7 +19,8 @@ pub use show::{Input, Show};
 pub use top::Top;
 
 use crate::args::{
-    AccessArgs, Cli, Command, ListArgs, NetworkArgs, ReportArgs, StartArgs, StateArgs,
+    AccessArgs, Cli, Command, ListArgs, NetworkArgs, ReportArgs, SessionCommand, StartArgs,
+    StateArgs,
 };
 use crate::report::Output;
 use crate::session::config::Config;
@@ -178,7 +179,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Latency(args) => latency::latency(args),
         Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
         Command::Top(args) => Action::Top(Box::new(top::top(args))),
-        Command::Export(args) => Action::Export(export::export(args)?),
+        Command::Export(args) => Action::Export(export::export(args)),
         Command::List(args) if args.contexts => Action::ListContexts,
         Command::List(ListArgs {
             functions: Some(pattern),
@@ -194,8 +195,6 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Status(args) => Action::Status { json: args.json },
         Command::Start(args) => Action::Start(Box::new(start(&args)?)),
         Command::Stop => Action::Stop,
-        Command::Free => Action::Free,
-        Command::Reset => Action::Reset,
         Command::Snapshot(args) => Action::Snapshot {
             output_options: OutputOptions {
                 access: access(&args.access),
@@ -223,9 +222,13 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         }
         Command::Probe(args) if args.specs.is_empty() => Action::ListProbes,
         Command::Probe(args) => Action::AddProbes { specs: args.specs },
-        Command::Create(args) => Action::Create { name: args.name },
-        Command::Destroy(args) => Action::Destroy { name: args.name },
-        Command::Sessions(args) => Action::Sessions { json: args.json },
+        Command::Session(command) => match command {
+            SessionCommand::List(args) => Action::Sessions { json: args.json },
+            SessionCommand::Create(args) => Action::Create { name: args.name },
+            SessionCommand::Destroy(args) => Action::Destroy { name: args.name },
+            SessionCommand::Reset => Action::Reset,
+            SessionCommand::Free => Action::Free,
+        },
         Command::Doctor => Action::Doctor,
         Command::Generate(args) => Action::Generate { dir: args.dir },
     };

@@ -202,6 +202,22 @@ fn an_unknown_option_is_no_command() {
 }
 
 #[test]
+fn options_of_other_tools_are_explained() {
+    for (words, hint) in [
+        ("record -f -- true", "processes that COMMAND starts"),
+        ("trace -m 64 -- true", "-b SIZExN"),
+        ("report -i dir", "the argument DIR"),
+        ("latency -t 1ms", "--threshold"),
+        ("export dir", "the format comes first"),
+    ] {
+        let words = ["rtrace"].into_iter().chain(words.split_whitespace());
+        let error = Cli::from_words(words).unwrap_err().to_string();
+        assert!(error.contains(hint), "{error}");
+        assert!(!error.contains("as a value"), "{error}");
+    }
+}
+
+#[test]
 fn values_that_mean_something_else_are_refused() {
     for (words, said) in [
         (&["record", "-F", "99"][..], "--sample-freq"),
@@ -211,7 +227,7 @@ fn values_that_mean_something_else_are_refused() {
         ),
         (&["record", "-e", "sched", "--filter", " 0"], "all events"),
         (&["record", "-F", "!a"], "-N excludes"),
-        (&["create", ""], "must not be empty"),
+        (&["session", "create", ""], "must not be empty"),
         (&["--session", "", "status"], "must not be empty"),
     ] {
         let words = ["rtrace"].iter().chain(words);

@@ -6,7 +6,7 @@ pub mod snapshot;
 mod snapshots;
 
 use crate::compat::{self, Patterns};
-use crate::exit::{FAILED, WRONG_USAGE};
+use crate::exit::{Code, FAILED, WRONG_USAGE};
 use crate::options::{Place, Record};
 use crate::probe::Probes;
 use crate::run::condition::NoTrigger;
@@ -36,7 +36,7 @@ use system::signals::Signals;
 use system::{priority, Error};
 use terminal::{bytes, say};
 use uuid::Uuid;
-use workload::{Code, Run};
+use workload::Run;
 
 /// Events were lost, and that counts as failure.
 const LOST: Code = 124;

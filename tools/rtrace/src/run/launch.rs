@@ -2,10 +2,11 @@
 
 //! How the command that `rtrace record` records begins, and what ends the recording.
 
+use crate::exit::Code;
 use crate::options::Record;
 use crate::run::condition::Condition;
 use crate::run::watch::Watch;
-use crate::run::workload::{self, Code, Event, Run};
+use crate::run::workload::{self, Event, Run};
 use crate::state;
 use control::Session;
 use std::ffi::OsStr;

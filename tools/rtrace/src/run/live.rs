@@ -2,9 +2,10 @@
 
 //! A session that is looked at while it records, and that is gone then.
 
+use crate::exit::Code;
 use crate::options::{Conditions, Place};
 use crate::run::watch::Watch;
-use crate::run::workload::{Code, Event, Run};
+use crate::run::workload::{Event, Run};
 use crate::session::advice;
 use crate::session::on_drop::StopOnDrop;
 use crate::session::patience;

@@ -2,6 +2,7 @@
 
 //! What is recorded: a command, or the time until a signal, and what happens meanwhile.
 
+use crate::exit::Code;
 use crate::options::Conditions;
 use crate::run::condition::Happened;
 use crate::run::watch::Watch;
@@ -25,9 +26,6 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use system::signals::Signals;
 use terminal::say;
-
-/// How a command ended, as a shell would put it.
-pub type Code = u8;
 
 /// A command that runs, or nothing but time that passes, and what may happen meanwhile.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 //! Starts and stops that take long, because the kernel changes the code of many functions.
 
-use crate::run::workload::Code;
+use crate::exit::Code;
 use control::Session;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::thread;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--chrome`.
+//! `rtrace export chrome`.
 
 use super::{bytes, known, packet, write, IDLE, S, SHELL, US};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// The trace's events.
 fn events(options: &[&str], dir: &Path) -> Vec<Value> {
-    let bytes = bytes(&[&["--chrome"], options].concat(), dir);
+    let bytes = bytes(&[&["chrome"], options].concat(), dir);
     let mut object: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(object["otherData"]["hostname"], "nowhere");
     let Value::Array(events) = object["traceEvents"].take() else {
@@ -162,7 +162,7 @@ fn slices_end_with_the_time_that_is_chosen() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
     let rows = rows(&events(
-        &["-e", "sched_switch,syscalls", "--to", "+0.00003"],
+        &["-e", "sched_switch,syscalls", "--to", "+0.00003s"],
         dir.path(),
     ));
     let slices: Vec<_> = rows.iter().filter(|row| row.1 == "X").collect();

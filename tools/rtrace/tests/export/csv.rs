@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--csv`.
+//! `rtrace export csv`.
 
 use super::{bytes, known, packet, write, IDLE, SHELL};
 use tempfile::TempDir;
 
 /// The columns and the rows.
 fn table(options: &[&str], dir: &TempDir) -> (Vec<String>, Vec<Vec<String>>) {
-    let bytes = bytes(&[&["--csv"], options].concat(), dir.path());
+    let bytes = bytes(&[&["csv"], options].concat(), dir.path());
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let words = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
     let columns = words(reader.headers().unwrap());

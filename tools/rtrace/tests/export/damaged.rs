@@ -8,11 +8,11 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-const FORMATS: [&str; 5] = ["--perfetto", "--chrome", "--csv", "--text", "--perf-script"];
+const FORMATS: [&str; 5] = ["perfetto", "chrome", "csv", "text", "perf-script"];
 /// Formats that need call stacks.
-const OF_STACKS: [&str; 3] = ["--folded", "--flamegraph", "--pprof"];
+const OF_STACKS: [&str; 3] = ["folded", "flamegraph", "pprof"];
 /// Formats that are a folder.
-const FOLDERS: [&str; 2] = ["--parquet", "--lttng"];
+const FOLDERS: [&str; 2] = ["parquet", "lttng"];
 
 /// A trace with call stacks, of two CPUs.
 fn stacks_of_two(dir: &Path) {
@@ -107,7 +107,7 @@ fn a_damaged_place_is_among_the_rows() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[0] = 0;
     fs::write(&path, bytes).unwrap();
-    for format in ["--csv", "--text", "--chrome"] {
+    for format in ["csv", "text", "chrome"] {
         let output = export(&[format], dir.path()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(text.contains("[DAMAGED "), "{format}: {text}");
@@ -120,20 +120,20 @@ fn a_range_has_its_own_losses() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
     let said = |options: &[&str]| {
-        let mut output = export(&[&["--csv"], options].concat(), dir.path());
+        let mut output = export(&[&["csv"], options].concat(), dir.path());
         let output = output.assert().success().get_output().clone();
         let rows = String::from_utf8(output.stdout).unwrap();
         (rows, String::from_utf8(output.stderr).unwrap())
     };
     let (rows, all) = said(&[]);
     assert!(rows.contains("LOST") && all.contains(" 3 lost"), "{all}");
-    let (rows, late) = said(&["--from", "+0.000095"]);
+    let (rows, late) = said(&["--from", "+0.000095s"]);
     assert!(!rows.contains("LOST"), "{rows}");
     assert!(
         !late.contains("lost") && !late.contains("missing"),
         "{late}"
     );
-    let (rows, early) = said(&["--to", "+0.000015"]);
+    let (rows, early) = said(&["--to", "+0.000015s"]);
     assert!(!rows.contains("LOST"), "{rows}");
     assert!(!early.contains("lost"), "{early}");
 }

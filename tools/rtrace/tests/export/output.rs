@@ -23,24 +23,24 @@ fn a_file_is_not_replaced() {
         command.arg("-o").arg(&file);
         command
     };
-    to(&["--text"])
+    to(&["text"])
         .assert()
         .success()
         .stdout("")
         .stderr(contains("9 events exported, 3 lost"));
     let written = fs::read_to_string(&file).unwrap();
-    assert_eq!(written, text(&["--text"], dir.path()));
+    assert_eq!(written, text(&["text"], dir.path()));
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    to(&["--csv"])
+    to(&["csv"])
         .assert()
         .code(1)
         .stderr(contains("is there already (--force replaces it)"));
     assert_eq!(fs::read_to_string(&file).unwrap(), written);
-    to(&["--csv", "--force"]).assert().success();
+    to(&["csv", "--force"]).assert().success();
     assert!(fs::read_to_string(&file).unwrap().starts_with("time,cpu,"));
     // What is left of a failure is nothing.
-    let to = ["export", "--text", "--force", "-o", file.to_str().unwrap()];
+    let to = ["export", "text", "--force", "-o", file.to_str().unwrap()];
     without_room(&to, dir.path())
         .assert()
         .code(1)
@@ -53,15 +53,15 @@ fn a_file_is_not_replaced() {
 fn a_file_that_is_none_is_written_to() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
-    export(&["--text", "-o", "/dev/null"], dir.path())
+    export(&["text", "-o", "/dev/null"], dir.path())
         .assert()
         .success();
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
-    export(&["--text", "-o", "/dev/full"], dir.path())
+    export(&["text", "-o", "/dev/full"], dir.path())
         .assert()
         .code(1)
         .stderr(contains("cannot write /dev/full: No space left on device"));
-    export(&["--text", "-o"], dir.path())
+    export(&["text", "-o"], dir.path())
         .arg(dir.path())
         .assert()
         .code(1)
@@ -73,14 +73,14 @@ fn a_closed_pipe_is_no_error() {
     let dir = TempDir::new().unwrap();
     stacks(dir.path());
     for format in [
-        "--text",
-        "--chrome",
-        "--perfetto",
-        "--csv",
-        "--folded",
-        "--flamegraph",
-        "--pprof",
-        "--perf-script",
+        "text",
+        "chrome",
+        "perfetto",
+        "csv",
+        "folded",
+        "flamegraph",
+        "pprof",
+        "perf-script",
     ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_rtrace"))
             .args(["export", format])
@@ -108,20 +108,20 @@ fn one_format_is_wanted() {
     export(&[], dir.path())
         .assert()
         .code(2)
-        .stderr(contains("--perfetto"));
-    export(&["--text", "--csv"], dir.path()).assert().code(2);
-    export(&["--lttng"], dir.path())
+        .stderr(contains("perfetto"));
+    export(&["text", "csv"], dir.path()).assert().code(2);
+    export(&["lttng"], dir.path())
         .assert()
         .code(2)
         .stderr(contains("--output"));
-    export(&["--lttng", "-o", "-"], dir.path())
+    export(&["lttng", "-o", "-"], dir.path())
         .assert()
         .code(2)
-        .stderr(contains("name it with -o"));
-    export(&["--lttng", "-e", "sched", "-o", "x"], dir.path())
+        .stderr(contains("name one with -o"));
+    export(&["lttng", "-e", "sched", "-o", "x"], dir.path())
         .assert()
         .code(2);
-    export(&["--text", "--force"], dir.path()).assert().code(2);
+    export(&["text", "--force"], dir.path()).assert().code(2);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn lttng_has_the_kernels_trace_in_a_folder() {
     known(dir.path());
     let out = TempDir::new().unwrap();
     let to = out.path().join("session");
-    export(&["--lttng", "-o"], &to)
+    export(&["lttng", "-o"], &to)
         .arg(dir.path())
         .assert()
         .success()
@@ -145,10 +145,10 @@ fn lttng_has_the_kernels_trace_in_a_folder() {
     }
     // It is a trace.
     assert_eq!(
-        text(&["--text"], &to.join("kernel")),
-        text(&["--text"], dir.path())
+        text(&["text"], &to.join("kernel")),
+        text(&["text"], dir.path())
     );
-    export(&["--lttng", "-o"], &to)
+    export(&["lttng", "-o"], &to)
         .arg(dir.path())
         .assert()
         .code(1)
@@ -163,7 +163,7 @@ fn lttng_has_a_folder_for_each_chunk() {
         known(&dir.path().join(chunk));
     }
     let to = out.path().join("session");
-    export(&["--lttng", "-o"], &to)
+    export(&["lttng", "-o"], &to)
         .arg(dir.path())
         .assert()
         .success();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--perfetto`: read by the numbers of Perfetto's schema, which stand here once more.
+//! `rtrace export perfetto`: read by the numbers of Perfetto's schema, which stand here once more.
 
 use super::{bytes, known, packet, write, IDLE, S, SHELL, US};
 use tempfile::TempDir;
@@ -112,7 +112,7 @@ fn at(us: u64) -> u64 {
 fn events_are_those_that_perfetto_draws() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
-    let bytes = bytes(&["--perfetto"], dir.path());
+    let bytes = bytes(&["perfetto"], dir.path());
     let packets = packets(&bytes);
     let [zero] = &bundles(&packets, 0)[..] else {
         panic!("{packets:?}");
@@ -155,7 +155,7 @@ fn events_are_those_that_perfetto_draws() {
 fn losses_are_in_the_bundle_behind_them() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
-    let bytes = bytes(&["--perfetto"], dir.path());
+    let bytes = bytes(&["perfetto"], dir.path());
     let [before, behind] = &bundles(&packets(&bytes), 1)[..] else {
         panic!("{bytes:?}");
     };
@@ -171,7 +171,7 @@ fn losses_are_in_the_bundle_behind_them() {
 fn clock_kernel_and_processes_are_told() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
-    let bytes = bytes(&["--perfetto"], dir.path());
+    let bytes = bytes(&["perfetto"], dir.path());
     let packets = packets(&bytes);
     let clocks = inner(&inner(&packets[0], 6)[0], 1);
     let clocks: Vec<_> = clocks
@@ -214,7 +214,7 @@ fn other_events_keep_their_fields() {
         one = one.every_type(S + 2 * US + time);
     }
     write(dir.path(), &[(0, vec![one.close(2 * S, 8)])]);
-    let bytes = bytes(&["--perfetto", "-e", "every_type"], dir.path());
+    let bytes = bytes(&["perfetto", "-e", "every_type"], dir.path());
     let bundles = bundles(&packets(&bytes), 0);
     assert!(bundles.len() > 1);
     let events: Vec<_> = bundles.iter().flat_map(|bundle| inner(bundle, 2)).collect();

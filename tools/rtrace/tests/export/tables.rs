@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--parquet`, read back by the library's reader of records.
+//! `rtrace export parquet`, read back by the library's reader of records.
 
 use super::{export, known, packet, without_room, write, IDLE, S, SHELL, US};
 use parquet::file::reader::SerializedFileReader;
@@ -25,7 +25,7 @@ const DAY: &str = "host=nowhere/date=2023-11-14";
 fn tables(options: &[&str], dir: &Path) -> TempDir {
     let out = TempDir::new().unwrap();
     let to = out.path().to_str().unwrap();
-    let options = [&["--parquet", "-o", to], options].concat();
+    let options = [&["parquet", "-o", to], options].concat();
     export(&options, dir).assert().success();
     out
 }
@@ -223,7 +223,7 @@ fn a_trace_is_exported_once() {
     known(dir.path());
     let out = tables(&[], dir.path());
     let to = out.path().to_str().unwrap();
-    let options = ["--parquet", "-o", to];
+    let options = ["parquet", "-o", to];
     let before = files(&out.path().join("slices").join(DAY));
     export(&options, dir.path())
         .assert()
@@ -260,16 +260,16 @@ fn wrong_use_is_refused() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
     for (options, complaint) in [
-        (&["--parquet"][..], "--output"),
-        (&["--parquet", "-o", "-"], "--parquet makes a directory"),
-        (&["--csv", "."], "only --parquet takes several traces"),
+        (&["parquet"][..], "--output"),
+        (&["parquet", "-o", "-"], "standard output is no directory"),
+        (&["csv", "."], "unexpected argument"),
     ] {
         let assert = export(options, dir.path()).assert();
         assert.code(2).stderr(contains(complaint));
     }
     let file = dir.path().join("metadata");
     let to = file.to_str().unwrap();
-    let assert = export(&["--parquet", "-o", to], dir.path()).assert();
+    let assert = export(&["parquet", "-o", to], dir.path()).assert();
     assert.code(1).stderr(contains("cannot write"));
 }
 
@@ -279,7 +279,7 @@ fn nothing_is_left_of_what_fails() {
     known(dir.path());
     let out = TempDir::new().unwrap();
     let to = out.path().join("tables");
-    let options = ["export", "--parquet", "-o", to.to_str().unwrap()];
+    let options = ["export", "parquet", "-o", to.to_str().unwrap()];
     without_room(&options, dir.path())
         .assert()
         .code(1)
@@ -287,7 +287,7 @@ fn nothing_is_left_of_what_fails() {
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
     // Nor of a folder for the copies that links across file systems would be.
     let to = Path::new("/dev/shm").join(format!("rtrace-test-{}", std::process::id()));
-    let options = ["export", "--lttng", "-o", to.to_str().unwrap()];
+    let options = ["export", "lttng", "-o", to.to_str().unwrap()];
     let assert = without_room(&options, dir.path()).assert().code(1);
     assert.stderr(contains("File too large"));
     assert!(!to.exists());
@@ -308,7 +308,7 @@ fn nothing_is_left_of_what_a_signal_ends() {
     write(dir.path(), &[(0, packets)]);
     let out = TempDir::new().unwrap();
     let mut child = Command::new(assert_cmd::cargo::cargo_bin("rtrace"))
-        .args(["export", "--parquet", "-o"])
+        .args(["export", "parquet", "-o"])
         .args([out.path(), dir.path()])
         .stderr(Stdio::piped())
         .spawn()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--text`, and which events and times are chosen.
+//! `rtrace export text`, and which events and times are chosen.
 
 use super::{export, known, packet, text, write, IDLE, S, SHELL, US};
 use predicates::prelude::*;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 /// The lines of events and losses.
 fn lines(options: &[&str], dir: &TempDir) -> Vec<String> {
-    let text = text(&[&["--text"], options].concat(), dir.path());
+    let text = text(&[&["text"], options].concat(), dir.path());
     assert!(text.starts_with("# tracer: nop\n"), "{text}");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(str::to_owned).collect()
@@ -43,7 +43,7 @@ fn it_is_that_of_ftrace() {
 fn losses_are_said_beside_it() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
-    export(&["--text"], dir.path())
+    export(&["text"], dir.path())
         .assert()
         .success()
         .stderr(contains("of 3 events it is not known whose they are"))
@@ -85,7 +85,7 @@ fn events_are_chosen_by_all_their_names() {
         let events = lines.iter().filter(|line| !line.starts_with("CPU:"));
         assert_eq!(events.count(), count, "{patterns}");
     }
-    export(&["--text", "-e", "sched_swich"], dir.path())
+    export(&["text", "-e", "sched_swich"], dir.path())
         .assert()
         .code(1)
         .stdout("")
@@ -100,9 +100,9 @@ fn a_time_is_chosen() {
     known(dir.path());
     for (options, expected) in [
         (&["--from", "1.00006"][..], &["1.000060", "1.000080"][..]),
-        (&["--from", "+0.00006"], &["1.000060", "1.000080"]),
+        (&["--from", "+0.00006s"], &["1.000060", "1.000080"]),
         (&["--to", "1.00001"], &["1.000005", "1.000010"]),
-        (&["--from", "1.000011", "--to", "+0.000012"], &["1.000011"]),
+        (&["--from", "1.000011", "--to", "+0.000012s"], &["1.000011"]),
         (&["--from", "2"], &[]),
     ] {
         let lines = lines(options, &dir);
@@ -113,7 +113,7 @@ fn a_time_is_chosen() {
         assert_eq!(times, expected, "{options:?}");
     }
     // A loss may have been at any time up to the end of its packet: at 90 us.
-    for (from, losses) in [("+0.00009", 1), ("+0.000091", 0)] {
+    for (from, losses) in [("+0.00009s", 1), ("+0.000091s", 0)] {
         let lines = lines(&["--from", from], &dir);
         let told = lines.iter().filter(|line| line.starts_with("CPU:1 [LOST"));
         assert_eq!(told.count(), losses, "{from}");
@@ -122,10 +122,10 @@ fn a_time_is_chosen() {
     let lines = lines(&["--from", "1.00004", "--to", "1.00005"], &dir);
     let is_known = |line: &&String| line.starts_with("              sh-7 ");
     assert_eq!(lines.iter().filter(is_known).count(), 2, "{lines:?}");
-    export(&["--text", "--from", "soon"], dir.path())
+    export(&["text", "--from", "soon"], dir.path())
         .assert()
         .code(2)
-        .stderr(contains("not a number of seconds"));
+        .stderr(contains("no time: write"));
 }
 
 #[test]
@@ -137,17 +137,17 @@ fn what_the_trace_lacks_is_said() {
     let one = packet(0, 0, S).softirq(S + US, 1).close(S + 2 * US, 8);
     write(dir.path(), &[(0, vec![one])]);
     std::fs::remove_file(dir.path().join("channel0_cpu1")).unwrap();
-    export(&["--text"], dir.path())
+    export(&["text"], dir.path())
         .assert()
         .success()
         .stderr(contains("of 1 events it is not known"))
         .stderr(contains("sched_switch").not());
     std::fs::write(&path, description.replace("\"sched_switch\"", "\"other\"")).unwrap();
-    export(&["--text"], dir.path())
+    export(&["text"], dir.path())
         .assert()
         .success()
         .stderr(contains("neither sched_switch nor the context tid"));
-    export(&["--chrome"], dir.path())
+    export(&["chrome"], dir.path())
         .assert()
         .success()
         .stderr(contains("no CPU shows who runs there"));
@@ -166,7 +166,7 @@ fn the_first_packet_may_have_losses() {
     assert_eq!(lines[0], "CPU:0 [LOST 5 EVENTS]");
     // Where the loss was in the packet is not known.
     assert!(lines[2].starts_with("           <...>-?"), "{lines:?}");
-    export(&["--text"], dir.path())
+    export(&["text"], dir.path())
         .assert()
         .stderr(contains("4 packets are missing before the first"));
 }

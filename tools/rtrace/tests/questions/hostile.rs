@@ -72,11 +72,11 @@ fn no_view_passes_escape_sequences_on() {
         "top -b -i",
         "top -b --json -i",
         "report --html -",
-        "export --text",
-        "export --csv",
-        "export --csv -e irq_softirq_entry*",
-        "export --chrome",
-        "export --perf-script",
+        "export text",
+        "export csv",
+        "export csv -e irq_softirq_entry*",
+        "export chrome",
+        "export perf-script",
     ];
     for view in views {
         let mut command = Command::cargo_bin("rtrace").unwrap();
@@ -122,7 +122,7 @@ fn unescaped(text: &str) -> Vec<u8> {
 fn exported_names_can_be_read_back() {
     let dir = TempDir::new().unwrap();
     hostile(dir.path());
-    for format in ["--text", "--csv", "--perf-script"] {
+    for format in ["text", "csv", "perf-script"] {
         let mut command = Command::cargo_bin("rtrace").unwrap();
         let ran = command.args(["export", format]).arg(dir.path()).output();
         let text = String::from_utf8(ran.unwrap().stdout).unwrap();
@@ -136,10 +136,7 @@ fn exported_names_can_be_read_back() {
         );
     }
     let mut command = Command::cargo_bin("rtrace").unwrap();
-    let ran = command
-        .args(["export", "--chrome"])
-        .arg(dir.path())
-        .output();
+    let ran = command.args(["export", "chrome"]).arg(dir.path()).output();
     let json: serde_json::Value = serde_json::from_slice(&ran.unwrap().stdout).unwrap();
     assert_eq!(
         json["otherData"]["hostname"]
@@ -230,8 +227,8 @@ fn no_list_passes_escape_sequences_on() {
         "list --contexts",
         "list --awaited",
         "probe",
-        "sessions",
-        "sessions --json",
+        "session list",
+        "session list --json",
         "status",
         "status --json",
     ];

@@ -16,11 +16,11 @@ mod tree;
 mod watched;
 mod who;
 
-use crate::exit::FAILED;
+use crate::exit::{Code, FAILED};
 use crate::options::{Input, Place, Show};
 use crate::run::launch::cannot_run;
 use crate::run::live;
-use crate::run::workload::{self, Code};
+use crate::run::workload;
 use crate::session::setup::Setup;
 use analysis::loss::Lost;
 use analysis::summary::cut;

@@ -17,4 +17,5 @@ mod threads;
 mod timeline;
 
 pub use html::Page;
+pub use stacks::Stacks;
 pub use timeline::Timeline;

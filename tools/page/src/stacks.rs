@@ -5,8 +5,10 @@
 //! From the root: the event, the name of the thread, its user stack from the outermost caller on, its
 //! kernel stack.
 
-use ctf::{Event, Value};
+use ctf::{Clock, Event, Metadata};
 use std::collections::HashMap;
+use std::path::Path;
+use symbols::{Place, Side, Symbols};
 
 /// At most so many nodes. What has no place counts for its caller.
 const NODES: usize = 100_000;
@@ -18,7 +20,17 @@ enum Frame {
     Event(u32),
     /// Threads of this name.
     Thread(Vec<u8>),
-    Address(u64),
+    /// A function and its file or module; the address if the function is not known.
+    Code(String),
+}
+
+/// The stacks of a trace's events, and the names of the functions in them.
+#[derive(Debug)]
+struct Source {
+    /// By stream class.
+    stacks: Vec<symbols::Stacks>,
+    symbols: Symbols,
+    clock: Clock,
 }
 
 /// A node of the tree.
@@ -35,6 +47,8 @@ pub struct Node {
 /// The tree.
 #[derive(Debug, Default)]
 pub struct Stacks {
+    /// None if no event has a stack.
+    source: Option<Source>,
     /// Each behind its parent.
     pub nodes: Vec<Node>,
     places: HashMap<(Option<u32>, u32), u32>,
@@ -44,28 +58,30 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// A record of the event at this place, of a thread of this name.
-    pub fn add(&mut self, event: &Event<'_>, place: u32, comm: &[u8]) {
-        let mut addresses = Vec::new();
-        for context in ["callstack_user", "callstack_kernel"] {
-            let context = event.class.context(context);
-            if let Some(Value::Integers(stack)) = context.and_then(|place| event.context(place)) {
-                let begin = addresses.len();
-                addresses.extend(stack.filter_map(|address| match address {
-                    // Tracers end a stack so.
-                    Value::Unsigned(0 | u64::MAX) => None,
-                    Value::Unsigned(address) => Some(Frame::Address(address)),
-                    _ => None,
-                }));
-                addresses[begin..].reverse();
-            }
+    /// Of the trace in `dir`.
+    pub fn new(dir: &Path, metadata: &Metadata) -> Self {
+        let source = symbols::Stacks::of_all(metadata).map(|stacks| Source {
+            stacks,
+            symbols: Symbols::of(dir, metadata),
+            clock: metadata.clock,
+        });
+        Self {
+            source,
+            ..Self::default()
         }
-        if addresses.is_empty() {
+    }
+
+    /// Adds the stack of an event: `place` among the events, of a thread of this name.
+    pub fn add(&mut self, event: &Event<'_>, place: u32, tid: Option<i64>, comm: &[u8]) {
+        let Some(code) = self.source.as_mut().map(|source| source.code(event, tid)) else {
+            return;
+        };
+        if code.is_empty() {
             return;
         }
         let mut last = None;
         let frames = [Frame::Event(place), Frame::Thread(comm.to_vec())];
-        for frame in frames.into_iter().chain(addresses) {
+        for frame in frames.into_iter().chain(code) {
             let Some(node) = self.node(last, frame) else {
                 self.cut += 1;
                 break;
@@ -105,8 +121,43 @@ impl Stacks {
         let text = |frame: &Frame| match frame {
             Frame::Event(place) => events[*place as usize].clone(),
             Frame::Thread(comm) => String::from_utf8_lossy(comm).into_owned(),
-            Frame::Address(address) => format!("{address:#x}"),
+            Frame::Code(text) => text.clone(),
         };
         labels.into_iter().map(|(frame, _)| text(frame)).collect()
+    }
+}
+
+impl Source {
+    /// The functions of an event's stack, the outermost caller first.
+    fn code(&mut self, event: &Event<'_>, tid: Option<i64>) -> Vec<Frame> {
+        let Some(stacks) = self.stacks.get(event.layout.stream_id as usize) else {
+            return Vec::new();
+        };
+        let ns = self.clock.nanoseconds(event.timestamp);
+        let symbols = &mut self.symbols;
+        // Tracers end a stack with such an address.
+        let is_code = |frame: &symbols::Frame| frame.address != 0 && frame.address != u64::MAX;
+        let mut code = Vec::new();
+        for frame in stacks.frames(event, Side::User).rev().filter(is_code) {
+            code.push(match tid.and_then(|tid| symbols.user(tid, ns, frame.code())) {
+                Some(Place {
+                    file,
+                    function: Some(function),
+                    ..
+                }) => format!("{} [{}]", function.name, file.name()),
+                Some(Place { file, .. }) => format!("[{}]", file.name()),
+                None => format!("{:#x}", frame.address),
+            });
+        }
+        for frame in stacks.frames(event, Side::Kernel).rev().filter(is_code) {
+            code.push(match symbols.kernel(frame.code()) {
+                Some(symbol) => {
+                    let module = symbol.module.as_deref().unwrap_or("kernel");
+                    format!("{} [{module}]", symbol.name)
+                }
+                None => format!("{:#x} [kernel]", frame.address),
+            });
+        }
+        code.into_iter().map(Frame::Code).collect()
     }
 }

@@ -24,6 +24,9 @@ pub struct Thread {
     /// Clock ticks for which it ran.
     #[serde(skip)]
     pub ran: u64,
+    /// When something of it was first seen, in clock ticks.
+    #[serde(skip)]
+    pub since: u64,
 }
 
 /// All threads that were seen.
@@ -36,21 +39,30 @@ pub struct Threads {
 
 impl Threads {
     /// The place of a thread, which is not the idle task.
-    fn place(&mut self, (tid, life): (i64, Life)) -> u32 {
-        *self.places.entry((tid, life)).or_insert_with(|| {
+    fn place(&mut self, (tid, life): (i64, Life), since: u64) -> u32 {
+        let place = *self.places.entry((tid, life)).or_insert_with(|| {
             self.threads.push(Thread {
                 tid,
                 pid: None,
                 comm: String::new(),
                 ran: 0,
+                since,
             });
             self.threads.len() as u32 - 1
-        })
+        });
+        let known = &mut self.threads[place as usize].since;
+        *known = since.min(*known);
+        place
+    }
+
+    /// All of them, by place.
+    pub fn all(&self) -> &[Thread] {
+        &self.threads
     }
 
     /// The place of a thread, which gets this name if it has none yet.
-    pub fn named(&mut self, thread: (i64, Life), comm: Option<&[u8]>) -> u32 {
-        let place = self.place(thread);
+    pub fn named(&mut self, thread: (i64, Life), comm: Option<&[u8]>, time: u64) -> u32 {
+        let place = self.place(thread, time);
         let known = &mut self.threads[place as usize].comm;
         if let Some(comm) = comm.filter(|_| known.is_empty()) {
             *known = String::from_utf8_lossy(comm).into_owned();
@@ -59,8 +71,8 @@ impl Threads {
     }
 
     /// The place of a thread, and its name and process as the schedule has them now.
-    pub fn seen(&mut self, (tid, life): (i64, Life), schedule: &Schedule) -> u32 {
-        let place = self.place((tid, life));
+    pub fn seen(&mut self, (tid, life): (i64, Life), since: u64, schedule: &Schedule) -> u32 {
+        let place = self.place((tid, life), since);
         let thread = &mut self.threads[place as usize];
         if let Some(comm) = schedule.comm(tid) {
             if thread.comm.as_bytes() != comm {

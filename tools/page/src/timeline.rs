@@ -49,8 +49,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Of a trace with these events.
-    pub fn new(catalogue: &Catalogue<'_>) -> Self {
+    /// Of a trace with these events, and these call stacks.
+    pub fn new(catalogue: &Catalogue<'_>, stacks: Stacks) -> Self {
         Self {
             cpus: BTreeSet::new(),
             threads: Threads::default(),
@@ -63,7 +63,7 @@ impl Timeline {
             interrupts: Vec::new(),
             interrupt_places: HashMap::new(),
             gaps: Vec::new(),
-            stacks: Stacks::default(),
+            stacks,
         }
     }
 
@@ -108,10 +108,11 @@ impl Analysis for Gather<'_> {
             _ => now.comm(),
         };
         let thread = now.task.filter(|task| task.tid != 0);
-        let thread = thread.map(|task| self.0.threads.named((task.tid, task.life), comm));
+        let thread = thread.map(|task| self.0.threads.named((task.tid, task.life), comm, now.time));
         let cpu = now.schedule.number(now.cpu);
         self.0.marks.push(cpu, now.time, place, thread);
-        self.0.stacks.add(event, place, comm.unwrap_or(b"?"));
+        let tid = now.tid();
+        self.0.stacks.add(event, place, tid, comm.unwrap_or(b"?"));
     }
 
     fn events(&self) -> Vec<EventKey> {
@@ -120,7 +121,7 @@ impl Analysis for Gather<'_> {
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         if let Some(call) = self.0.calls.event(which, event, now) {
-            let thread = self.0.threads.seen(call.thread, now.schedule);
+            let thread = self.0.threads.seen(call.thread, call.from, now.schedule);
             let value = (call.call << 1) | u32::from(call.failed);
             let lane = Lane::Calls(thread);
             self.0.lanes.push(lane, call.from, now.time, value);
@@ -143,7 +144,8 @@ impl Analysis for Gather<'_> {
         if span.tid == 0 {
             return;
         }
-        let thread = self.0.threads.seen((span.tid, span.life), schedule);
+        let id = (span.tid, span.life);
+        let thread = self.0.threads.seen(id, span.from, schedule);
         let cpu = span.cpu.map(|cpu| schedule.number(cpu));
         let doing = match span.state {
             State::Running => {

@@ -7,7 +7,7 @@ use analysis::summary::Summary;
 use analysis::{pass, text, Analysis, Catalogue, Question};
 use anyhow::Context;
 use export::Target;
-use page::{Page, Timeline};
+use page::{Page, Stacks, Timeline};
 use std::path::Path;
 use store::Trace;
 use terminal::{bytes, harmless_json, print, progress, say};
@@ -92,7 +92,7 @@ fn page(
     let failed = || format!("cannot write {target}");
     let mut out = target.open(true)?;
     let catalogue = Catalogue::new(&trace.metadata);
-    let mut timeline = Timeline::new(&catalogue);
+    let mut timeline = Timeline::new(&catalogue, Stacks::new(dir, &trace.metadata));
     let mut left_out = Vec::new();
     let mut analyses = if questions.is_empty() {
         let all = Question::ALL.iter();

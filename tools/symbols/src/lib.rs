@@ -27,7 +27,7 @@ pub use mappings::{MappedFile, Mappings};
 pub use programs::{Place, Programs};
 pub use recorder::Recorder;
 pub use saved::{Names, Saved};
-pub use stacks::{Side, Stacks};
+pub use stacks::{Frame, Side, Stacks};
 
 use ctf::Metadata;
 use kernel::Kernel;

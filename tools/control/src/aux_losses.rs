@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the AUX areas of a trace could not take, as the kernel counts it.
+//! The bytes that found no room in the AUX areas of a trace, as the kernel counts them.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-/// Of a channel, or of a trace.
+/// The losses of a channel, or of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuxLosses {
-    /// How often there was no room.
+    /// The number of times that there was no room.
     pub refused: u64,
-    /// Bytes that were lost, as far as who wrote them said how many there were.
+    /// The number of lost bytes, as far as the module told it.
     pub lost: u64,
 }
 
 impl AuxLosses {
-    /// Reads the text table of a channel: a line of names, and a row for each CPU.
+    /// Parses the table of a channel: a line of names, and a row for each CPU.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut lines = text.lines();
         let names = lines.next().unwrap_or_default().split_whitespace();
@@ -36,7 +36,7 @@ impl AuxLosses {
         Ok(sum)
     }
 
-    /// Whether there are any.
+    /// Whether there are losses.
     pub fn any(self) -> bool {
         self != Self::default()
     }
@@ -49,7 +49,7 @@ impl AddAssign for AuxLosses {
     }
 }
 
-/// As a line for people.
+/// Writes a line for people.
 impl fmt::Display for AuxLosses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { refused, lost } = self;

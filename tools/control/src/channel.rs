@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use system::{Error, Result};
 
-/// The most that is written to a control file at once: patterns are parsed write by write.
+/// The maximum size of one write to a control file: the kernel parses patterns write by write.
 const WRITE_LIMIT: usize = 1024;
 
 /// A channel of a session.
@@ -22,7 +22,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The channel called so, which must be there.
+    /// The existing channel of this name.
     pub(crate) fn new(session: &Session, name: &str) -> Self {
         Self {
             session: session.clone(),
@@ -35,12 +35,12 @@ impl Channel {
         &self.name
     }
 
-    /// Its settings: those of the next start.
+    /// Its settings, for the next start.
     pub fn settings(&self) -> Result<Settings> {
         Settings::read(|name| self.session.read(&self.file(name)))
     }
 
-    /// Bytes of the AUX area that it has on each CPU; 0: none.
+    /// Bytes of its AUX area on each CPU; 0: it has none.
     pub fn aux_size(&self) -> Result<u64> {
         let file = self.file("aux_size");
         let text = self.session.read(&file)?;
@@ -48,7 +48,7 @@ impl Channel {
         size.map_err(|_| self.session.unreadable(&file, "no number"))
     }
 
-    /// Gives it an AUX area of so many bytes on each CPU. `EBUSY` while the session records.
+    /// Sets the size of its AUX area on each CPU. `EBUSY` while the session records.
     pub fn set_aux_size(&self, bytes: u64) -> Result<()> {
         let file = self.file("aux_size");
         self.session.write(&file, &bytes.to_string())
@@ -65,7 +65,7 @@ impl Channel {
         self.session.write(&self.file(setting), text)
     }
 
-    /// What its AUX areas could not take in the current trace, or the last one; nothing if it is not in that.
+    /// The losses of its AUX areas in the current or last trace. No loss, if the channel is not in that trace.
     pub(crate) fn aux_losses(&self) -> Result<AuxLosses> {
         let file = self.file("aux_stats");
         match self.session.read(&file) {
@@ -87,7 +87,7 @@ impl Channel {
         Ok(lines(&self.session.read(&self.file("set_event"))?))
     }
 
-    /// Enables what `patterns` say, in order, and nothing else.
+    /// Enables the events of `patterns`, in order, and no others.
     pub fn set_events<S: AsRef<str>>(&self, patterns: &[S]) -> Result<()> {
         let path = self.session.path(&self.file("set_event"));
         let mut file = OpenOptions::new()
@@ -102,24 +102,24 @@ impl Channel {
         Ok(())
     }
 
-    /// The contexts that it records beside each event.
+    /// The contexts beside each event.
     pub fn contexts(&self) -> Result<Vec<String>> {
         Ok(lines(&self.session.read(&self.file("contexts"))?))
     }
 
-    /// Records these contexts beside each event, and no others. `EBUSY` while the session records.
+    /// Sets the contexts beside each event. `EBUSY` while the session records.
     pub fn set_contexts(&self, names: &[String]) -> Result<()> {
         self.session
             .replace(&self.file("contexts"), &names.join(" "))
     }
 
-    /// The CPUs that it records, as a list, or `all`.
+    /// The recorded CPUs, as a list, or `all`.
     pub fn cpus(&self) -> Result<String> {
         let list = self.session.read(&self.file("tracing_cpus"))?;
         Ok(list.trim().to_owned())
     }
 
-    /// Records the CPUs of a list, or `all`. `EBUSY` while the session records.
+    /// Sets the recorded CPUs: a list, or `all`. `EBUSY` while the session records.
     pub fn set_cpus(&self, list: &str) -> Result<()> {
         self.session.write(&self.file("tracing_cpus"), list)
     }
@@ -142,20 +142,20 @@ impl Channel {
         )
     }
 
-    /// Records of the events that `pattern` picks those of which `expression` is true.
+    /// Sets a filter for the events that `pattern` picks: only records for which `expression` is true are recorded.
     pub fn set_filter(&self, pattern: &str, expression: &str) -> Result<()> {
         self.session
             .write(&self.file("set_filter"), &format!("{pattern} {expression}"))
     }
 
-    /// Has these filters, and no others.
+    /// Sets these filters, and removes all others.
     pub fn set_filters(&self, filters: &[EventFilter]) -> Result<()> {
         self.session.replace(&self.file("set_filter"), "")?;
         let mut filters = filters.iter();
         filters.try_for_each(|filter| self.set_filter(&filter.event, &filter.expression))
     }
 
-    /// The text of its counters; none if it is not in the current trace, or the last one.
+    /// The text of its counters. [`None`]: it is not in the current or last trace.
     pub(crate) fn stats_text(&self) -> Result<Option<String>> {
         match self.session.read(&self.file("stats")) {
             Err(Error::Read { cause, .. }) if is_no_trace(&cause) => Ok(None),
@@ -163,7 +163,8 @@ impl Channel {
         }
     }
 
-    /// What an earlier boot left in its reserved memory; none if nothing is there, or it has none.
+    /// The buffer that an earlier boot left in its reserved memory. [`None`]: the memory is empty, or the channel has
+    /// none.
     pub fn recovered(&self) -> Result<Option<Vec<u8>>> {
         let path = self.session.path(&self.file("recovered"));
         let mut bytes = Vec::new();
@@ -174,7 +175,7 @@ impl Channel {
         }
     }
 
-    /// Forgets that, so that the memory can be recorded in again.
+    /// Discards that buffer, so that the memory can be used again.
     pub fn free_recovered(&self) -> Result<()> {
         self.session.write(&self.file("free_recovered"), "1")
     }
@@ -194,8 +195,8 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    /// The text of `set_filter`: `sys:event EXPRESSION`. An expression may have several lines: a
-    /// line that does not begin with an event goes on with it.
+    /// Parses the text of `set_filter`: `sys:event EXPRESSION`. An expression may have several lines: a line that
+    /// does not begin with an event continues it.
     fn parse(text: &str, is_event: impl Fn(&str) -> bool) -> Option<Vec<Self>> {
         let mut filters: Vec<Self> = Vec::new();
         for line in text.lines() {
@@ -215,7 +216,7 @@ impl EventFilter {
     }
 }
 
-/// Joins words into lines of at most [`WRITE_LIMIT`] bytes; a longer word has its own.
+/// Joins words into lines of at most [`WRITE_LIMIT`] bytes. A longer word gets a line of its own.
 fn chunks<S: AsRef<str>>(words: &[S]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in words.iter().map(AsRef::as_ref) {

@@ -2,7 +2,7 @@
 
 //! A stream file of the kernel (`sessions/<name>/channels/<channel>/cpuN`).
 //!
-//! The only unsafe code of the tools: its ioctls.
+//! The only unsafe code of the tools: the ioctls of stream files.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use system::{Error, Result};
 
-/// An open stream file. One reader at a time has it.
+/// An open stream file. The kernel allows one reader at a time.
 #[derive(Debug)]
 pub struct Device(File);
 
@@ -77,7 +77,7 @@ impl Stream for Device {
         // SAFETY: PREPARE is a request of the stream file and takes no argument.
         let prepared = unsafe { ioctl(&self.0, NoArg::<PREPARE>::new()) };
         match prepared {
-            // The stream of an AUX area.
+            // The stream of an AUX area has no such request.
             Err(Errno::NOTTY) => Err(Errno::OPNOTSUPP.into()),
             prepared => Ok(prepared?),
         }

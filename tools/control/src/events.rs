@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events that can be recorded, by all their names, and what patterns pick of them.
+//! The events that can be recorded, by all their names, and the events that patterns pick.
 
 use crate::Tracer;
 use rtrace_input::pattern::Pattern;
@@ -10,12 +10,12 @@ use std::io::ErrorKind;
 use std::slice;
 use system::{Error, Result};
 
-/// Names that are suggested for one that there is not, at most.
+/// The maximum number of suggested names for an unknown one.
 const SUGGESTIONS: usize = 3;
-/// How alike they must be, from 0 to 1.
+/// The minimum similarity of a suggestion, from 0 to 1.
 const ALIKE: f64 = 0.6;
 
-/// Subsystems of ftrace's of whose events rtrace has its own, by one tracepoint for all.
+/// Subsystems of ftrace whose events rtrace records in its own way, with one tracepoint for all.
 const SYSCALLS: [&str; 2] = ["syscalls", "raw_syscalls"];
 
 /// An event.
@@ -23,11 +23,11 @@ const SYSCALLS: [&str; 2] = ["syscalls", "raw_syscalls"];
 pub struct Event {
     /// `subsystem:event`.
     pub name: String,
-    /// What ftrace and perf call it, where that is something else.
+    /// The name in ftrace and perf, if it differs.
     pub aliases: Vec<String>,
-    /// Its fields, as C declares them.
+    /// Its fields, as declared in C.
     pub fields: Vec<String>,
-    /// Whether ftrace has it, and rtrace does not yet.
+    /// Whether only ftrace has the event so far.
     pub is_of_ftrace: bool,
 }
 
@@ -54,7 +54,7 @@ impl Event {
             .map(String::as_str)
     }
 
-    /// Whether the pattern matches it, by whatever name.
+    /// Whether the pattern matches one of its names.
     fn matches(&self, pattern: &Pattern<'_>) -> bool {
         self.names().any(|name| {
             let (subsystem, event) = split(name);
@@ -63,19 +63,19 @@ impl Event {
     }
 }
 
-/// All events that are there.
+/// All existing events.
 pub fn available(tracer: &Tracer) -> Result<Vec<Event>> {
     let names = tracer.available_events()?.into_iter();
     let event = |name: String| match tracer.format(&name) {
         Ok(format) => Some(Ok(Event::parse(name, &format))),
-        // Its module has gone meanwhile.
+        // The module was unloaded meanwhile.
         Err(Error::Read { cause, .. }) if cause.kind() == ErrorKind::NotFound => None,
         Err(error) => Some(Err(error)),
     };
     names.filter_map(event).collect()
 }
 
-/// Those of modules that are not loaded, without their fields.
+/// The events of modules that are not loaded, without their fields.
 pub fn awaited(tracer: &Tracer) -> Result<Vec<Event>> {
     let names = tracer.awaited_events()?.into_iter();
     let events = names.map(|name| Event {
@@ -85,8 +85,8 @@ pub fn awaited(tracer: &Tracer) -> Result<Vec<Event>> {
     Ok(events.collect())
 }
 
-/// The events that rtrace records by perf when they are asked for, without their fields: those that ftrace
-/// has beside these.
+/// The events of ftrace that are not among these, without their fields. rtrace records them through perf if they are
+/// named.
 pub fn of_ftrace(tracer: &Tracer, own: &[Event]) -> Vec<Event> {
     let own: HashSet<&str> = own.iter().flat_map(Event::names).collect();
     let is_other =
@@ -100,7 +100,7 @@ pub fn of_ftrace(tracer: &Tracer, own: &[Event]) -> Vec<Event> {
     others.collect()
 }
 
-/// The fields of an event, as C declares them; but for those that all of ftrace's have.
+/// The fields of an event, as declared in C, except the fields that all events of ftrace have.
 pub fn fields<'a>(tracer: &Tracer, event: &'a Event) -> Cow<'a, [String]> {
     if !event.is_of_ftrace {
         return (&event.fields).into();
@@ -111,22 +111,20 @@ pub fn fields<'a>(tracer: &Tracer, event: &'a Event) -> Cow<'a, [String]> {
     fields.into()
 }
 
-/// Whether a pattern picks events of ftrace's, too: it says of which subsystem. One that does not would pick
-/// thousands.
+/// Whether a pattern picks events of ftrace, too: it names the subsystem. A pattern without one would pick thousands.
 pub fn asks_ftrace(pattern: &str) -> bool {
     let pattern = Pattern::parse(pattern);
     pattern.enables && pattern.names_subsystem()
 }
 
-/// Each pattern, and behind it the names of those of ftrace's events that it picks, which `set_event` then
-/// asks for.
+/// Each pattern, followed by the names of the ftrace events that it picks, for `set_event`.
 pub fn with_names_of_ftrace(tracer: &Tracer, patterns: &[String]) -> Vec<String> {
     let mut ftrace = None;
     let mut words = Vec::new();
     for word in patterns {
         words.push(word.clone());
         let pattern = Pattern::parse(word);
-        // One name is asked for as it is.
+        // A single name is passed on unchanged.
         if !asks_ftrace(word) || pattern.full_name().is_some() {
             continue;
         }
@@ -140,7 +138,7 @@ pub fn with_names_of_ftrace(tracer: &Tracer, patterns: &[String]) -> Vec<String>
     words
 }
 
-/// Those that patterns pick as `set_event` does: in order, beginning with none.
+/// The events that patterns pick. As in `set_event`, the patterns apply in order, beginning with no event.
 pub fn picked<'a>(events: &'a [Event], patterns: &[String]) -> Vec<&'a Event> {
     let patterns: Vec<_> = patterns.iter().map(|word| Pattern::parse(word)).collect();
     let is_picked = |event: &&Event| {
@@ -150,7 +148,7 @@ pub fn picked<'a>(events: &'a [Event], patterns: &[String]) -> Vec<&'a Event> {
     events.iter().filter(is_picked).collect()
 }
 
-/// What is wrong with the first pattern that matches no event, if there is one.
+/// The error of the first pattern that matches no event, if there is one.
 pub fn unmatched(events: &[Event], patterns: &[String]) -> Option<String> {
     let pattern = patterns
         .iter()
@@ -175,8 +173,7 @@ pub fn unmatched(events: &[Event], patterns: &[String]) -> Option<String> {
     Some(format!("no event matches `{word}`{question}"))
 }
 
-/// What is wrong with a pattern that `set_event` refuses, if it is that it picks nothing: none of these that are there,
-/// nor of those that are awaited.
+/// The error for a pattern that `set_event` refuses, if it picks neither an existing event nor an awaited one.
 pub fn picks_nothing(events: &[Event], awaited: &[Event], word: &String) -> Option<String> {
     let pattern = Pattern::parse(word);
     if awaited.iter().any(|event| event.matches(&pattern)) {
@@ -198,7 +195,7 @@ pub fn picks_nothing(events: &[Event], awaited: &[Event], word: &String) -> Opti
     ))
 }
 
-/// Names of events and of subsystems that are like what was typed, the nearest first.
+/// Names of events and of subsystems that resemble the word, the most similar first.
 fn near<'a>(word: &str, events: impl Iterator<Item = &'a Event>) -> Vec<String> {
     let typed = word.replace(['*', '?'], "");
     // A word without a colon is an event or a subsystem.
@@ -230,8 +227,8 @@ fn near<'a>(word: &str, events: impl Iterator<Item = &'a Event>) -> Vec<String> 
     names.take(SUGGESTIONS).collect()
 }
 
-/// From 0 to 1: how few letters are other ones; a name that has all that was typed in it is
-/// alike in any case.
+/// The similarity of two names, from 0 to 1, by the share of equal letters. A name that contains the whole word is
+/// similar in any case.
 fn likeness(typed: &str, name: &str) -> f64 {
     let likeness = strsim::normalized_damerau_levenshtein(typed, name);
     if name.contains(typed) {
@@ -319,7 +316,7 @@ mod tests {
         for (patterns, expected) in [
             ("xfs:*free !xfs:a", "xfs:*free xfs:xfs_buf_free !xfs:a"),
             ("xfs", "xfs xfs:xfs_buf_read xfs:xfs_buf_free"),
-            // As it is, of every subsystem, of rtrace itself, out, of none.
+            // Unchanged; of every subsystem; of rtrace itself; excluded; of none.
             ("xfs:xfs_buf_read", "xfs:xfs_buf_read"),
             ("x*:*read *read", "x*:*read *read"),
             ("syscalls:*", "syscalls:*"),

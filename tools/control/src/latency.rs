@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Latencies that a session measures.
+//! The latencies that a session measures.
 
-/// What can come late.
+/// The kind of latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Latency {
-    /// A thread that was woken.
+    /// A woken thread runs late.
     Wakeup,
-    /// That a thread gives up its CPU when it is asked to.
+    /// A thread gives up its CPU late.
     Preempt,
-    /// A timer of a CPU.
+    /// A timer of a CPU fires late.
     Timer,
 }
 
 impl Latency {
-    /// The event of it, as patterns know it.
+    /// The pattern of its event.
     pub const fn pattern(self) -> &'static str {
         match self {
             Self::Wakeup => "latency:wakeup_latency",
@@ -32,7 +32,7 @@ impl Latency {
         }
     }
 
-    /// The file with the shortest one that is an event.
+    /// The file with the threshold of the event.
     pub(crate) const fn threshold(self) -> &'static str {
         match self {
             Self::Wakeup => "latency/wakeup/thresh",
@@ -41,7 +41,7 @@ impl Latency {
         }
     }
 
-    /// The file that says how many were measured.
+    /// The file with the number of measured latencies.
     pub(crate) const fn stats(self) -> &'static str {
         match self {
             Self::Wakeup => "latency/wakeup/stats",

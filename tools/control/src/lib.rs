@@ -2,8 +2,9 @@
 
 //! The tracer's control files, and the traces that its sessions record.
 //!
-//! [`Tracer`] has [`Session`]s, and those have [`Channel`]s with [`Settings`]. [`LiveTrace`] is the consumer's source: the
-//! current trace of a session, its metadata and stream files. [`events`] picks events by patterns, [`snapshot`] takes what a session holds.
+//! [`Tracer`] has [`Session`]s, which have [`Channel`]s with [`Settings`]. [`LiveTrace`] is the consumer's source:
+//! the current trace of a session, its metadata and stream files. [`events`] picks events by patterns, [`snapshot`]
+//! takes the contents of a session's buffers.
 
 #![deny(unsafe_code)]
 

@@ -17,7 +17,7 @@ use system::time::timespec;
 use system::{Error, Result};
 use uuid::Uuid;
 
-/// The sizes between which a packet of an AUX area is, which has a quarter of that.
+/// The minimum and maximum size of a packet of an AUX area. Between them, a packet is a quarter of the area.
 const PAGE: u64 = 4 << 10;
 const LARGEST: u64 = 1 << 20;
 
@@ -31,12 +31,12 @@ pub struct LiveTrace {
     told: bool,
     /// Sub-buffers of a buffer, by channel.
     subbuf_counts: BTreeMap<String, u64>,
-    /// The same of the AUX areas that are read, too: packets that one can hold.
+    /// The maximum number of packets in each AUX area that is read, too.
     areas: BTreeMap<String, u64>,
 }
 
 impl LiveTrace {
-    /// The session's current trace, or the last one; an error if it has had none.
+    /// The session's current or last trace. An error, if the session has had none.
     pub fn open(session: &Session) -> Result<Self> {
         let mut metadata = session.open_metadata()?;
         let path = session.path("metadata");
@@ -44,7 +44,7 @@ impl LiveTrace {
             session: session.name().to_owned(),
         };
         let mut uuid = session.uuid()?.ok_or_else(no_trace)?;
-        // Read again if a trace was started meanwhile: identity and text are of the same trace.
+        // Reads again if a trace was started meanwhile, so that identity and text belong to the same trace.
         let text = loop {
             let mut text = String::new();
             metadata
@@ -63,7 +63,7 @@ impl LiveTrace {
             subbuf_counts.insert(channel.name().to_owned(), count);
             let size = channel.aux_size()?;
             if size != 0 {
-                // One ends where the area does, at the latest; see the kernel's reader.
+                // A packet ends at the end of the area at the latest; see the kernel's reader.
                 let count = size.div_ceil((size / 4).clamp(PAGE, LARGEST)) + 1;
                 areas.insert(channel.name().to_owned(), count);
             }
@@ -79,14 +79,14 @@ impl LiveTrace {
         })
     }
 
-    /// The same trace, of which only the channels that `keep` keeps, by name, are read.
+    /// The same trace, limited to the channels whose names `keep` accepts.
     pub fn only(mut self, keep: impl Fn(&str) -> bool) -> Self {
         self.subbuf_counts.retain(|channel, _| keep(channel));
         self.areas.retain(|channel, _| keep(channel));
         self
     }
 
-    /// The same trace, of which only events are read.
+    /// The same trace, limited to events.
     pub fn only_events(mut self) -> Self {
         self.areas.clear();
         self
@@ -120,7 +120,7 @@ impl LiveTrace {
         Ok(false)
     }
 
-    /// The description, if it has changed.
+    /// The description, if it has changed since the last call.
     fn reread(&mut self) -> Result<Option<String>> {
         let mut text = String::new();
         match self
@@ -129,11 +129,11 @@ impl LiveTrace {
             .and_then(|()| self.metadata.read_to_string(&mut text))
         {
             Ok(_) => {}
-            // The session is gone: nothing more will be described.
+            // The session is gone, so the description does not change any more.
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Error::read(&self.session.path("metadata"))(e)),
         }
-        // Another identity: the session has begun a new trace, which is not this one's business.
+        // The identity has changed: the session has begun a new trace, which is not this one.
         if text == self.text || self.session.uuid()? != Some(self.uuid) {
             return Ok(None);
         }
@@ -160,7 +160,7 @@ impl Source for LiveTrace {
             let path = self.session.path(&format!("channels/{channel}"));
             let entries = match fs::read_dir(&path) {
                 Ok(entries) => entries,
-                // Session or module are being removed: the open streams are what is left.
+                // The session or the module is being removed. Only the open streams are left.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(Error::read(&path)(e)),
             };
@@ -186,7 +186,7 @@ impl Source for LiveTrace {
     fn open(&self, stream: &StreamName) -> Result<Option<Device>> {
         let device = match Device::open(&self.path(stream)) {
             Ok(device) => device,
-            // A CPU that never was online has no buffer.
+            // A CPU that was never online has no buffer.
             Err(Error::Read { cause, .. }) if is_no_trace(&cause) => return Ok(None),
             Err(e) => return Err(e),
         };
@@ -213,12 +213,12 @@ impl Source for LiveTrace {
 
     fn counters(&self) -> Result<String> {
         let counters = self.session.stats_and_text().and_then(|(_, text)| {
-            // The session's are the current trace's; a new one may have been started meanwhile.
+            // The counters of the session belong to the current trace. A new trace may have been started meanwhile.
             let is_ours = self.session.uuid()? == Some(self.uuid);
             Ok(if is_ours { text } else { String::new() })
         });
         match counters {
-            // What is left of the trace can be read all the same.
+            // The rest of the trace can still be read.
             Err(_) if !self.session.exists() => Ok(String::new()),
             counters => counters,
         }
@@ -226,7 +226,7 @@ impl Source for LiveTrace {
 
     fn next_packets(&self) -> Result<BTreeMap<StreamName, u64>> {
         let mut next = BTreeMap::new();
-        // One that is over may have a packet more than it counts: it tells of losses.
+        // A trace that is over may have one packet more than it counts. That packet reports losses.
         if !self.session.exists() || !self.session.is_active()? {
             return Ok(next);
         }

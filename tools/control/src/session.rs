@@ -23,21 +23,21 @@ pub struct Session {
     name: String,
 }
 
-/// A set of tasks that says whose events a session records.
+/// A set of tasks whose events a session records or excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskSet {
-    /// Of those in it alone, if there are any.
+    /// Only events of these tasks, if there are any.
     Only,
-    /// Not of those in it.
+    /// No events of these tasks.
     Not,
 }
 
-/// A set of functions of the kernel that says which a session traces.
+/// A set of kernel functions that a session traces or excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionSet {
-    /// Those in it.
+    /// These functions.
     Only,
-    /// Not those in it, even if they are in the other.
+    /// Not these functions, even if they are in the other set.
     Not,
 }
 
@@ -60,7 +60,7 @@ impl TaskSet {
 }
 
 impl Session {
-    /// The session called so, which must be there.
+    /// The existing session of this name.
     pub(crate) fn new(tracer: &Tracer, name: &str) -> Self {
         Self {
             tracer: tracer.clone(),
@@ -78,7 +78,7 @@ impl Session {
         &self.tracer
     }
 
-    /// Whether it is still there.
+    /// Whether it still exists.
     pub fn exists(&self) -> bool {
         self.path("").is_dir()
     }
@@ -93,10 +93,10 @@ impl Session {
         self.write("enable", "1")
     }
 
-    /// Starts a new trace, unless a signal comes meanwhile: whether it is started.
+    /// Starts a new trace, unless a signal arrives meanwhile. Returns whether it started.
     pub fn try_start(&self) -> Result<bool> {
         let path = self.path("enable");
-        // One write(2): `write_all` would repeat it.
+        // One write(2), because `write_all` would repeat an interrupted one.
         let written = OpenOptions::new()
             .write(true)
             .open(&path)
@@ -108,7 +108,7 @@ impl Session {
         }
     }
 
-    /// Ends the trace; what is in the buffers stays readable.
+    /// Ends the trace. The contents of the buffers stay readable.
     pub fn stop(&self) -> Result<()> {
         self.write("enable", "0")
     }
@@ -128,7 +128,7 @@ impl Session {
         self.write("clock", name)
     }
 
-    /// How often what is sampled is, per second and CPU.
+    /// The number of samples per second and CPU.
     pub fn sample_frequency(&self) -> Result<u32> {
         let text = self.read("sample_freq")?;
         text.trim().parse().map_err(|cause| Error::Read {
@@ -137,7 +137,7 @@ impl Session {
         })
     }
 
-    /// Has it sampled so often in the next trace.
+    /// Sets the number of samples per second and CPU, for the next trace.
     pub fn set_sample_frequency(&self, hertz: u32) -> Result<()> {
         self.write("sample_freq", &hertz.to_string())
     }
@@ -149,7 +149,7 @@ impl Session {
         Ok(names.iter().map(|name| Channel::new(self, name)).collect())
     }
 
-    /// The channel called so, if it is there.
+    /// The channel of this name, if it exists.
     pub fn channel(&self, name: &str) -> Result<Option<Channel>> {
         let mut channels = self.channels()?.into_iter();
         Ok(channels.find(|channel| channel.name() == name))
@@ -173,7 +173,7 @@ impl Session {
         File::open(&path).map_err(|cause| self.no_trace_or_read(&path, cause))
     }
 
-    /// The identity of the current trace, or of the last one; none before the first start.
+    /// The identity of the current or last trace. [`None`]: before the first start.
     pub fn uuid(&self) -> Result<Option<Uuid>> {
         let path = self.path("uuid");
         match fs::read_to_string(&path) {
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    /// The threads of a set; with [`follow_tasks`](Self::follow_tasks), at the moment.
+    /// The current threads of a set. [`follow_tasks`](Self::follow_tasks) changes the set.
     pub fn tasks(&self, set: TaskSet) -> Result<Vec<u32>> {
         let text = self.read(set.file())?;
         let parsed = text.split_whitespace().map(str::parse);
@@ -195,72 +195,72 @@ impl Session {
             .map_err(|_| self.unreadable(set.file(), "that is no list of thread ids"))
     }
 
-    /// Records the events of these threads only, and of what they start if they are followed; of
-    /// all, if there are none.
+    /// Records only the events of these threads, and of their children if these are followed. An empty list means all
+    /// threads.
     pub fn set_tasks(&self, ids: &[u32]) -> Result<()> {
         let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
         self.replace(TaskSet::Only.file(), &ids.join(" "))
     }
 
-    /// Does not record the events of these threads, and of what they start if they are followed.
+    /// Excludes the events of these threads, and of their children if these are followed.
     pub fn exclude_tasks(&self, ids: &[u32]) -> Result<()> {
         let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
         self.replace(TaskSet::Not.file(), &ids.join(" "))
     }
 
-    /// Whether what the threads of the sets start is put into them.
+    /// Whether the children of threads in the sets join the sets.
     pub fn follows_tasks(&self) -> Result<bool> {
         Ok(self.read("event_fork")?.trim() != "0")
     }
 
-    /// Puts also into the sets what their threads start, or does not.
+    /// Sets whether the children of threads in the sets join the sets.
     pub fn follow_tasks(&self, follow: bool) -> Result<()> {
         self.write("event_fork", if follow { "1" } else { "0" })
     }
 
-    /// The paths of the cgroups whose tasks' events are recorded alone; none if it is not so.
+    /// The paths of the cgroups whose tasks are recorded. [`None`]: all tasks are.
     pub fn cgroups(&self) -> Result<Vec<String>> {
         Ok(lines(&self.read("set_event_cgroup")?))
     }
 
-    /// Records only what tasks in these cgroups do; in all, if there are none.
+    /// Records only tasks in these cgroups. An empty list means all tasks.
     pub fn set_cgroups(&self, paths: &[String]) -> Result<()> {
         self.replace("set_event_cgroup", &paths.join("\n"))
     }
 
-    /// Has a set of functions be those of some patterns, as its file takes them. May take seconds.
+    /// Sets a set of functions, by patterns in the syntax of its file. May take seconds.
     pub fn set_functions(&self, set: FunctionSet, patterns: &[String]) -> Result<()> {
         self.replace(set.file(), &patterns.join("\n"))
     }
 
-    /// In a graph traces only calls that are in less than so many others that are traced; 0: all.
+    /// Sets the maximum depth of traced calls in a graph; 0: no limit.
     pub fn set_max_graph_depth(&self, depth: u32) -> Result<()> {
         self.write("max_graph_depth", &depth.to_string())
     }
 
-    /// How many calls graphs lack, for more of their task had not returned than the kernel follows.
+    /// The number of calls that graphs lack, because a task had more open calls than the kernel follows.
     pub fn graph_missed(&self) -> Result<u64> {
         let text = self.read("graph_missed")?;
         let missed = text.trim().parse();
         missed.map_err(|_| self.unreadable("graph_missed", "that is no number"))
     }
 
-    /// Has no latency that is shorter, in microseconds, be an event.
+    /// Sets the threshold of a latency's event, in microseconds.
     pub fn set_latency_threshold(&self, latency: Latency, microseconds: u64) -> Result<()> {
         self.write(latency.threshold(), &microseconds.to_string())
     }
 
-    /// Has lazy requests to give up a CPU be measured, too, or not.
+    /// Sets whether lazy requests to give up a CPU are measured, too.
     pub fn count_lazy_preemptions(&self, count: bool) -> Result<()> {
         self.write("latency/preempt/lazy", if count { "1" } else { "0" })
     }
 
-    /// How often the timers fire that are measured, in microseconds.
+    /// Sets the period of the measured timers, in microseconds.
     pub fn set_timer_latency_period(&self, microseconds: u64) -> Result<()> {
         self.write("latency/timer/period", &microseconds.to_string())
     }
 
-    /// How many latencies were measured, and how many were not.
+    /// The number of measured latencies, and of missed ones.
     pub fn latency_counts(&self, latency: Latency) -> Result<(u64, u64)> {
         let file = latency.stats();
         let text = self.read(file)?;
@@ -271,24 +271,23 @@ impl Session {
         counts.ok_or_else(|| self.unreadable(file, "that is no table of two numbers"))
     }
 
-    /// The channel that has the markers, or `none`.
+    /// The channel for markers, or `none`.
     pub fn marker_channel(&self) -> Result<String> {
         Ok(self.read("marker_channel")?.trim().to_owned())
     }
 
-    /// Chooses the channel that has the markers of the next trace, or `none`. `EBUSY` while the
-    /// session records.
+    /// Sets the channel for markers in the next trace, or `none`. `EBUSY` while the session records.
     pub fn set_marker_channel(&self, name: &str) -> Result<()> {
         self.write("marker_channel", name)
     }
 
-    /// Records a text, if it is active.
+    /// Records a text, if the session is active.
     pub fn mark(&self, text: &str) -> Result<()> {
         self.tracer
             .write_marker(&self.file("marker"), text, &self.file("error_log"))
     }
 
-    /// Records what lines say of the state of the system, if it is active; see abi.md.
+    /// Records lines about the state of the system, if the session is active; see abi.md.
     pub fn record_state(&self, lines: &str) -> Result<()> {
         self.write("statedump", lines)
     }
@@ -303,35 +302,33 @@ impl Session {
         self.write("set_trigger", &format!("{pattern} {trigger}"))
     }
 
-    /// Frees the buffers of the last trace; what nobody read of it is gone. `EBUSY` while the
-    /// session records.
+    /// Frees the buffers of the last trace, read or not. `EBUSY` while the session records.
     pub fn free(&self) -> Result<()> {
         self.write("free_buffer", "1")
     }
 
-    /// Puts every setting back to its default. `EBUSY` while the session records.
+    /// Restores the default of every setting. `EBUSY` while the session records.
     pub fn reset(&self) -> Result<()> {
         self.write("reset", "1")
     }
 
-    /// The settings that are not the defaults.
+    /// The settings that differ from the defaults.
     pub fn changed_settings(&self) -> Result<Vec<ChangedSetting>> {
         let text = self.read("reset")?;
         let parsed: Option<_> = text.lines().map(ChangedSetting::parse).collect();
         parsed.ok_or_else(|| self.unreadable("reset", "a line is not `FILE VALUE DEFAULT`"))
     }
 
-    /// The counters of the current trace, or of the last one.
+    /// The counters of the current or last trace.
     pub fn stats(&self) -> Result<TraceStats> {
         Ok(self.stats_and_text()?.0)
     }
 
-    /// The same, and the text that they are from: each channel's table, with a line `channel NAME`
-    /// before it.
+    /// The counters, and their text: each channel's table, after a line `channel NAME`.
     pub fn stats_and_text(&self) -> Result<(TraceStats, String)> {
         let mut all = String::new();
         for channel in self.channels()? {
-            // A channel that was made after the last trace has none.
+            // A channel that was made after the last trace has no counters.
             if let Some(table) = channel.stats_text()? {
                 let _ = write!(all, "channel {}\n{table}", channel.name());
             }
@@ -342,7 +339,7 @@ impl Session {
         }
     }
 
-    /// What the AUX areas of its channels could not take in the current trace, or the last one.
+    /// The losses of its channels' AUX areas in the current or last trace.
     pub fn aux_losses(&self) -> Result<AuxLosses> {
         let mut sum = AuxLosses::default();
         for channel in self.channels()? {
@@ -351,7 +348,7 @@ impl Session {
         Ok(sum)
     }
 
-    /// A read error of the metadata or a stream, told apart from "no trace yet".
+    /// The error of a read of the metadata or a stream. "No trace yet" has an error of its own.
     pub(crate) fn no_trace_or_read(&self, path: &Path, cause: io::Error) -> Error {
         if is_no_trace(&cause) {
             Error::NoTrace {
@@ -376,13 +373,13 @@ impl Session {
             .write(&self.file(name), value, &self.file("error_log"))
     }
 
-    /// Writes one of its files, in place of all that it holds.
+    /// Replaces the contents of one of its files.
     pub(crate) fn replace(&self, name: &str, value: &str) -> Result<()> {
         let path = self.path(name);
         fs::write(&path, value).map_err(|cause| self.refused(&path, value, cause))
     }
 
-    /// The error for one of its files whose text is not what it should be.
+    /// The error for one of its files whose text has a wrong form.
     pub(crate) fn unreadable(&self, name: &str, what: &str) -> Error {
         Error::Read {
             path: self.path(name),
@@ -396,7 +393,7 @@ impl Session {
             .refused(path, value, &self.file("error_log"), cause)
     }
 
-    /// Where one of its files is.
+    /// The path of one of its files.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.tracer.root().join(self.file(name))
     }
@@ -406,7 +403,7 @@ impl Session {
     }
 }
 
-/// Whether a file of a session had nothing to give yet.
+/// Whether a file of a session has no contents yet.
 pub(crate) fn is_no_trace(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NODATA))
 }

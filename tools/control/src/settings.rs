@@ -7,11 +7,11 @@ use serde::Serialize;
 use std::str::FromStr;
 use system::{quantity, Result};
 
-/// What happens to a record when its buffer is full.
+/// The treatment of a record that finds its buffer full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// The record is discarded, and counted.
+    /// The record is discarded and counted.
     Discard,
     /// The oldest packet makes room (flight recorder).
     Overwrite,
@@ -38,7 +38,7 @@ impl FromStr for Mode {
     }
 }
 
-/// Names of the channel settings that are written as text, without a meaning here.
+/// Names of the channel settings that are passed on as text.
 pub const TEXTS: [&str; 2] = ["snapshot_memory", "barrier"];
 
 /// Size and number of the sub-buffers of one CPU's buffer, written `SIZExN`.
@@ -51,20 +51,20 @@ pub struct BufferSize {
 }
 
 impl BufferSize {
-    /// What `record` uses: 4 MiB for each CPU.
+    /// The default of `record`: 4 MiB for each CPU.
     pub const DEFAULT: Self = Self {
         subbuf_size: 1 << 20,
         subbuf_count: 4,
     };
 
-    /// What a channel has that records nothing: the smallest.
+    /// The smallest buffer, for a channel that records nothing.
     pub const LEAST: Self = Self {
         subbuf_size: 4096,
         subbuf_count: 2,
     };
 
-    /// The next larger one to try: sub-buffers up to 1 MiB grow, then their number, up to the
-    /// largest that can be written.
+    /// The next larger buffer to try: first larger sub-buffers, up to 1 MiB, then more of them, up to the largest
+    /// that can be written.
     pub fn doubled(self) -> Self {
         if self.subbuf_size < 1 << 20 {
             Self {
@@ -130,7 +130,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads them, file by file.
+    /// Reads the settings, file by file.
     pub(crate) fn read(file: impl Fn(&str) -> Result<String>) -> Result<Self> {
         let number = |name: &str| Ok(number::size(file(name)?.trim()).unwrap_or(0));
         Ok(Self {
@@ -145,7 +145,7 @@ impl Settings {
         })
     }
 
-    /// Writes them, file by file.
+    /// Writes the settings, file by file.
     pub(crate) fn write(&self, file: impl Fn(&str, &str) -> Result<()>) -> Result<()> {
         file("mode", self.mode.name())?;
         file("subbuf_size", &self.size.subbuf_size.to_string())?;
@@ -153,14 +153,14 @@ impl Settings {
     }
 }
 
-/// A setting that is not the default.
+/// A setting that differs from the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedSetting {
     /// The file's name; `set_event` stands for the number of enabled events.
     pub file: String,
-    /// What it is.
+    /// Its value.
     pub value: String,
-    /// What a reset makes it.
+    /// Its value after a reset.
     pub default: String,
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Snapshots: what a session's buffers hold at a moment, as a trace, while recording goes on.
+//! Snapshots: the contents of a session's buffers at one moment, as a trace, while recording continues.
 //!
-//! A snapshot takes packets out of the buffers: of what was recorded up to its moment nothing is
-//! left there, and of what comes after it nothing is taken. So one after the other have every
-//! packet once, but for those that were overwritten before.
+//! A snapshot removes packets from the buffers: all that was recorded up to its moment, and nothing after that. So
+//! consecutive snapshots have every packet once, except packets that were overwritten before.
 //!
-//! The kernel takes the packets of a stream at one moment, and has the writer go on in other memory. For the
-//! streams of which it cannot, a snapshot is what can be read before it is overwritten ([`Exposed`]).
+//! The kernel takes the packets of a stream at one moment, and the writer continues in other memory. For a stream
+//! without this feature, a snapshot contains the packets that can be read before they are overwritten ([`Exposed`]).
 
 use crate::live::LiveTrace;
 use crate::session::Session;
@@ -17,21 +16,20 @@ use std::path::Path;
 use store::{Claim, OutputOptions};
 use system::{Error, Result};
 
-/// What a snapshot has.
+/// The result of a snapshot.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// What was written.
+    /// The written packets.
     pub written: Written,
-    /// The events in it, and those that the trace had lost until then.
+    /// The events in it, and the events that the trace had lost until then.
     pub totals: Totals,
     /// Streams that may lack packets, because the kernel could not hold them.
     pub exposed: Option<Exposed>,
-    /// Why it is not all that the buffers held, or does not say how it ended.
+    /// The reason why it is incomplete, or lacks the state of its end.
     pub failure: Option<Error>,
 }
 
-/// Writes a snapshot of the session's current trace, or of the last one, to `dir`, which is new or
-/// empty.
+/// Writes a snapshot of the session's current or last trace to the new or empty directory `dir`.
 pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> Result<Snapshot> {
     if options.held(dir)?.is_some() {
         return Err(Error::OutputTaken {
@@ -62,7 +60,7 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> Result<Sna
     })
 }
 
-/// The number of the next snapshot in `dir`: it holds DIR/1, DIR/2 and so on, is empty, or not there.
+/// The number of the next snapshot in `dir`, which holds DIR/1, DIR/2 and so on, is empty, or is missing.
 pub fn next_number(dir: &Path) -> Result<u64> {
     if !dir.exists() {
         return Ok(1);
@@ -97,7 +95,7 @@ mod tests {
             fs::create_dir(dir.path().join(number)).unwrap();
         }
         assert_eq!(next_number(dir.path()).unwrap(), 11);
-        // Whatever lies beside them.
+        // Other files beside the snapshots do not matter.
         fs::write(dir.path().join("12"), "").unwrap();
         assert_eq!(next_number(dir.path()).unwrap(), 11);
         for number in ["2", "10"] {

@@ -10,18 +10,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use system::{Error, Result};
 
-/// Where debugfs usually is.
+/// The usual mount point of debugfs.
 pub const DEBUGFS: &str = "/sys/kernel/debug";
 
-/// Where tracefs usually is; below another debugfs it is `tracing`.
+/// The usual mount point of tracefs. Below another debugfs it is `tracing`.
 const TRACEFS: &str = "/sys/kernel/tracing";
 
 pub use rtrace_abi::names::{DEFAULT_SESSION, FIRST_CHANNEL};
 
-/// Why the last refused write to a file at the top was refused.
+/// The file with the reason of the last refused write to a file at the top.
 const ERROR_LOG: &str = "error_log";
 
-/// The events that users have defined.
+/// The file of the events that users have defined.
 const DYNAMIC_EVENTS: &str = "dynamic_events";
 
 /// The rtrace tree of a mounted debugfs.
@@ -31,7 +31,7 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Finds the tree under `debugfs`, or says what is missing.
+    /// Finds the tree under `debugfs`. The error tells what is missing.
     pub fn find(debugfs: &Path) -> Result<Self> {
         let root = debugfs.join("rtrace");
         let reason = match fs::metadata(root.join("enable")) {
@@ -58,22 +58,22 @@ impl Tracer {
         Ok(self.read("version")?.trim().to_owned())
     }
 
-    /// Every event there is, as `sys:event`.
+    /// Every existing event, as `sys:event`.
     pub fn available_events(&self) -> Result<Vec<String>> {
         Ok(lines(&self.read("available_events")?))
     }
 
-    /// Those of modules that are not loaded, which can be chosen all the same, as `sys:event`.
+    /// The events of modules that are not loaded, as `sys:event`. They can be chosen, too.
     pub fn awaited_events(&self) -> Result<Vec<String>> {
         Ok(lines(&self.read("awaited_events")?))
     }
 
-    /// What can be recorded beside events, by name.
+    /// The names of all contexts.
     pub fn available_contexts(&self) -> Result<Vec<String>> {
         Ok(lines(&self.read("available_contexts")?))
     }
 
-    /// The tasks that wait for their memory in a probe; while there are any, the module cannot be unloaded.
+    /// The tasks that wait for their memory in a probe. While there are any, the module cannot be unloaded.
     pub fn waiting(&self) -> Result<Vec<Waiting>> {
         let lines = lines(&self.read("waiting")?).into_iter();
         Ok(lines.filter_map(|line| Waiting::parse(&line)).collect())
@@ -84,20 +84,20 @@ impl Tracer {
         self.read(&format!("events/{}/format", event.replacen(':', "/", 1)))
     }
 
-    /// The events that ftrace has, as `sys:event`; none where tracefs is not mounted, or not for who asks.
+    /// The events of ftrace, as `sys:event`. None, if tracefs is not mounted, or the user may not read it.
     pub fn ftrace_events(&self) -> Vec<String> {
         let text = self.ftrace_file("available_events");
         text.map_or(Vec::new(), |text| lines(&text))
     }
 
-    /// The `format` text that ftrace has of an event named `sys:event`.
+    /// The `format` text of ftrace for an event named `sys:event`.
     pub fn ftrace_format(&self, event: &str) -> Option<String> {
         self.ftrace_file(&format!("events/{}/format", event.replacen(':', "/", 1)))
     }
 
     fn ftrace_file(&self, name: &str) -> Option<String> {
         let debugfs = self.root.parent()?;
-        // There the kernel would mount it, and complain.
+        // At this path the kernel would mount tracefs, and warn about it.
         let tracefs = if debugfs == Path::new(DEBUGFS) {
             PathBuf::from(TRACEFS)
         } else {
@@ -106,18 +106,18 @@ impl Tracer {
         fs::read_to_string(tracefs.join(name)).ok()
     }
 
-    /// The dynamic events that there are, in the order in which they came.
+    /// The dynamic events, oldest first.
     pub fn dynamic_events(&self) -> Result<Vec<DynamicEvent>> {
         let lines = lines(&self.read(DYNAMIC_EVENTS)?).into_iter();
         Ok(lines.filter_map(DynamicEvent::parse).collect())
     }
 
-    /// Defines dynamic events, one by each line; all or none.
+    /// Defines dynamic events, one per line: all or none.
     pub fn define(&self, lines: &[String]) -> Result<()> {
         self.write(DYNAMIC_EVENTS, &lines.join("\n"), ERROR_LOG)
     }
 
-    /// Takes dynamic events away, named as `subsystem/event`; all or none.
+    /// Deletes dynamic events, named `subsystem/event`: all or none.
     pub fn undefine(&self, names: &[String]) -> Result<()> {
         if names.is_empty() {
             return Ok(());
@@ -126,7 +126,7 @@ impl Tracer {
         self.define(&lines)
     }
 
-    /// A session by name; an error that names those there are if it is none of them.
+    /// The session of this name. The error names the existing sessions.
     pub fn session(&self, name: &str) -> Result<Session> {
         let there = self.sessions()?;
         if there.iter().any(|session| session == name) {
@@ -145,7 +145,7 @@ impl Tracer {
         Ok(Session::new(self, name))
     }
 
-    /// Stops a session and removes it. Who reads its trace reads on to the end.
+    /// Stops a session and removes it. The readers of its trace read on to the end.
     pub fn destroy_session(&self, name: &str) -> Result<()> {
         self.write("destroy_session", name, ERROR_LOG)
     }
@@ -155,9 +155,9 @@ impl Tracer {
         self.write_marker("marker", text, ERROR_LOG)
     }
 
-    /// Writes a file that takes markers.
+    /// Writes to a marker file.
     pub(crate) fn write_marker(&self, name: &str, text: &str, log: &str) -> Result<()> {
-        // With the newline that the kernel takes off: there is no write(2) of an empty text.
+        // With the newline, which the kernel removes, because write(2) cannot write an empty text.
         self.write(name, &format!("{text}\n"), log)
     }
 
@@ -166,7 +166,7 @@ impl Tracer {
         self.names("sessions")
     }
 
-    /// The names of what is in a directory, in order.
+    /// The names of the entries in a directory, in order.
     pub(crate) fn names(&self, dir: &str) -> Result<Vec<String>> {
         let path = self.root.join(dir);
         let entries = fs::read_dir(&path).map_err(Error::read(&path))?;
@@ -185,7 +185,7 @@ impl Tracer {
         fs::read_to_string(&path).map_err(Error::read(&path))
     }
 
-    /// Writes a control file; the error carries the kernel's own words, from the file `log`.
+    /// Writes a control file. The error has the kernel's reason, from the file `log`.
     pub(crate) fn write(&self, name: &str, value: &str, log: &str) -> Result<()> {
         let path = self.root.join(name);
         OpenOptions::new()
@@ -197,7 +197,7 @@ impl Tracer {
 
     /// The error for a control file that refused a value.
     pub(crate) fn refused(&self, path: &Path, value: &str, log: &str, cause: io::Error) -> Error {
-        // The log says of every refusal which file it was; what it says of another is old.
+        // The log names the file of each refusal. An entry for another file is old.
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         let mut detail = self.read(log).unwrap_or_default();
         if !detail.starts_with(&format!("{file}: ")) {
@@ -217,14 +217,14 @@ impl Tracer {
 pub struct DynamicEvent {
     /// Its subsystem.
     pub subsystem: String,
-    /// Its name in there.
+    /// Its name in the subsystem.
     pub name: String,
     /// The line that defines it.
     pub definition: String,
 }
 
 impl DynamicEvent {
-    /// That of a line as the kernel writes it. [`None`]: it is none.
+    /// Parses a line of the kernel. [`None`]: the line has another form.
     fn parse(definition: String) -> Option<Self> {
         let (_, name) = definition.split(' ').next()?.split_once(':')?;
         let (subsystem, name) = name.split_once('/')?;
@@ -248,7 +248,7 @@ impl fmt::Display for DynamicEvent {
 pub struct Waiting {
     /// Its thread id.
     pub tid: u32,
-    /// How long it has waited.
+    /// The time that it has waited.
     pub seconds: u64,
     /// Its name.
     pub comm: String,

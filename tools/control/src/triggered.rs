@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a session's triggers have done, and waiting for more.
+//! The actions of a session's triggers, and a way to wait for more.
 
 use crate::session::Session;
 use std::fs::File;
@@ -9,33 +9,33 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use system::{Error, Result};
 
-/// A session's `triggered` file. Readable, for poll(2), when it has changed since it was read.
+/// A session's `triggered` file. poll(2) reports it readable if it has changed since it was read.
 #[derive(Debug)]
 pub struct Triggered {
     file: File,
     path: PathBuf,
 }
 
-/// What a trigger has done.
+/// The actions of a trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// How often it fired.
+    /// The number of times that it fired.
     pub fired: u64,
     /// The event, as `sys:event`.
     pub event: String,
-    /// The trigger, as it was written.
+    /// The trigger, as the user wrote it.
     pub text: String,
 }
 
 impl Triggered {
-    /// That of a session.
+    /// Opens the file of a session.
     pub fn open(session: &Session) -> Result<Self> {
         let path = session.path("triggered");
         let file = File::open(&path).map_err(Error::read(&path))?;
         Ok(Self { file, path })
     }
 
-    /// What they have done up to now; none if the session is gone.
+    /// The actions up to now. [`None`]: the session is gone.
     pub fn read(&mut self) -> Result<Option<Vec<Trigger>>> {
         let mut text = String::new();
         let read = self.file.rewind();
@@ -58,7 +58,7 @@ impl AsFd for Triggered {
     }
 }
 
-/// The lines of the table; columns go by their names, the trigger is the last one.
+/// Parses the lines of the table. Columns are found by their names; the trigger is the last one.
 fn parse(text: &str) -> Option<Vec<Trigger>> {
     let mut lines = text.lines();
     let names: Vec<_> = lines.next()?.split(' ').collect();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The chunks of a trace, in a directory that holds nothing else of it. Each is a trace of its own;
-//! together, in the order of their numbers, they are the trace.
+//! The chunks of a trace, in a directory without other contents. Each chunk is a trace of its own. In the order of
+//! their numbers they are the whole trace.
 //!
-//! The name says how far a chunk has come: `.chunk-000001.new` is being written, or was when its
-//! writer was killed; `chunk-000001` is whole; `.chunk-000001.old` is being removed.
+//! The name shows the state of a chunk: `.chunk-000001.new` is being written, or its writer was killed;
+//! `chunk-000001` is complete; `.chunk-000001.old` is being removed.
 
 use crate::output::{Output, METADATA_NEW};
 use crate::recording::RECORDING;
@@ -17,19 +17,19 @@ use std::path::{Path, PathBuf};
 use system::{Error, Result};
 use uuid::Uuid;
 
-/// How far a chunk has come.
+/// The state of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It is whole.
+    /// The chunk is complete.
     Whole,
-    /// It is being written, or was when its writer was killed.
+    /// The chunk is being written, or its writer was killed.
     Unfinished,
-    /// It is being removed.
+    /// The chunk is being removed.
     Outdated,
 }
 
 impl Stage {
-    /// What a chunk is called.
+    /// The name of a chunk.
     fn name(self, number: u64) -> String {
         match self {
             Self::Whole => format!("chunk-{number:06}"),
@@ -38,7 +38,7 @@ impl Stage {
         }
     }
 
-    /// What a name says; none if it is that of something else.
+    /// Parses a name. [`None`]: it is not the name of a chunk.
     fn parse(name: &str) -> Option<(Self, u64)> {
         let (_, rest) = name.split_once("chunk-")?;
         let number = rest.split('.').next()?.parse().ok()?;
@@ -48,8 +48,7 @@ impl Stage {
     }
 }
 
-/// Calls `visit` for each chunk in `dir`, which must be there, in no order. Whatever else is in it does not
-/// matter.
+/// Calls `visit` for each chunk in the existing directory `dir`, in no order. Ignores other contents.
 pub fn each(dir: &Path, mut visit: impl FnMut(Stage, u64) -> Result<()>) -> Result<()> {
     for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
         let entry = entry.map_err(Error::read(dir))?;
@@ -64,8 +63,8 @@ pub fn each(dir: &Path, mut visit: impl FnMut(Stage, u64) -> Result<()>) -> Resu
     Ok(())
 }
 
-/// The trace whose chunks `dir` holds; none if it is empty or not there. Anything else is an
-/// error: that which is to be written there shall be the only one.
+/// The trace whose chunks `dir` holds. [`None`]: the directory is empty or missing. Other contents are an error,
+/// because the new trace must be the only one.
 pub fn held(dir: &Path) -> Result<Option<Uuid>> {
     if !dir.is_dir() || dir.join(METADATA).exists() {
         return match Output::held(dir)? {
@@ -85,7 +84,7 @@ pub fn held(dir: &Path) -> Result<Option<Uuid>> {
     Ok(held)
 }
 
-/// The trace of a chunk, which must be that of those `before` it; theirs, if it says none.
+/// The trace of a chunk, which must be that of the chunks `before`; theirs, if the chunk has no metadata.
 fn with_chunk(before: Option<Uuid>, dir: &Path, stage: Stage, number: u64) -> Result<Option<Uuid>> {
     let path = dir.join(stage.name(number));
     let uuid = match stage {
@@ -93,9 +92,9 @@ fn with_chunk(before: Option<Uuid>, dir: &Path, stage: Stage, number: u64) -> Re
         Stage::Whole | Stage::Unfinished => Output::held(&path)?,
     };
     match uuid {
-        // It may be without metadata.
+        // A chunk may lack metadata.
         None if stage == Stage::Unfinished => Ok(before),
-        // It may be taken away meanwhile.
+        // The chunk may be removed meanwhile.
         None if !path.exists() => Ok(before),
         None => Err(taken(&path, "is no trace")),
         Some(uuid) if before.is_some_and(|before| before != uuid) => Err(taken(
@@ -109,14 +108,14 @@ fn with_chunk(before: Option<Uuid>, dir: &Path, stage: Stage, number: u64) -> Re
 /// The numbers of the chunks in a directory, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunks {
-    /// Those that are whole.
+    /// The complete chunks.
     pub whole: Vec<u64>,
-    /// Those that are being written, or were when their writer was killed.
+    /// The chunks that are being written, or whose writer was killed.
     pub unfinished: Vec<u64>,
 }
 
 impl Chunks {
-    /// Those in `dir`, which must be there.
+    /// The chunks in the existing directory `dir`.
     pub fn list(dir: &Path) -> Result<Self> {
         let mut chunks = Self::default();
         each(dir, |stage, number| {
@@ -132,12 +131,12 @@ impl Chunks {
         Ok(chunks)
     }
 
-    /// The directories of all that are traces, in their order.
+    /// The directories of all chunks that are traces, in their order.
     pub fn parts(&self, dir: &Path) -> Vec<PathBuf> {
         let whole = self.whole.iter().map(|&number| whole_path(dir, number));
         let unfinished = self.unfinished.iter();
         let unfinished = unfinished.map(|&number| unfinished_path(dir, number));
-        // Its writer may have been killed before it described the trace.
+        // The writer may have been killed before it wrote the description.
         let unfinished = unfinished.filter(|path| path.join(METADATA).exists());
         whole.chain(unfinished).collect()
     }
@@ -150,12 +149,12 @@ fn taken(path: &Path, reason: &str) -> Error {
     }
 }
 
-/// Where chunk `number` is in `dir` once it is whole.
+/// The path in `dir` of chunk `number` when it is complete.
 pub fn whole_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(Stage::Whole.name(number))
 }
 
-/// The last whole chunk in `dir` before `number`; numbers may be missing.
+/// The last complete chunk in `dir` before `number`. Numbers may be missing.
 pub fn whole_before(dir: &Path, number: u64) -> Result<Option<u64>> {
     let next = number.checked_sub(1);
     if next.is_some_and(|next| whole_path(dir, next).is_dir()) {
@@ -171,12 +170,12 @@ pub fn whole_before(dir: &Path, number: u64) -> Result<Option<u64>> {
     Ok(last)
 }
 
-/// Where chunk `number` is in `dir` while it is being written.
+/// The path in `dir` of chunk `number` while it is being written.
 pub fn unfinished_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(Stage::Unfinished.name(number))
 }
 
-/// Gives chunk `number`, which is durable, the name of a whole one.
+/// Gives chunk `number`, which is durable, the name of a complete chunk.
 pub fn rename_whole(dir: &Path, number: u64) -> Result<()> {
     let path = whole_path(dir, number);
     fs::rename(unfinished_path(dir, number), &path)
@@ -184,8 +183,8 @@ pub fn rename_whole(dir: &Path, number: u64) -> Result<()> {
         .map_err(Error::write(&path))
 }
 
-/// Removes all whole chunks in `dir` but the newest `keep`. Only chunks of the trace `uuid` are
-/// removed, and only if nothing is in them that is no part of one.
+/// Removes all complete chunks in `dir` except the newest `keep`. Removes only chunks of the trace `uuid` that
+/// contain no foreign file.
 pub fn remove_oldest(dir: &Path, uuid: Uuid, keep: u64) -> Result<()> {
     let whole = Chunks::list(dir)?.whole;
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
@@ -210,7 +209,7 @@ pub fn remove_unfinished(dir: &Path, number: u64) -> Result<()> {
     remove(&unfinished_path(dir, number))
 }
 
-/// Removes a chunk's files, and its directory if nothing else is in it.
+/// Removes a chunk's files, and its directory if no other file is in it.
 fn remove(path: &Path) -> Result<()> {
     for entry in fs::read_dir(path).map_err(Error::read(path))? {
         let entry = entry.map_err(Error::read(path))?;
@@ -219,13 +218,13 @@ fn remove(path: &Path) -> Result<()> {
         }
     }
     match fs::remove_dir(path) {
-        // Somebody has put something there.
+        // Another program has put a file there.
         Err(e) if Errno::from_io_error(&e) == Some(Errno::NOTEMPTY) => Ok(()),
         removed => removed.map_err(Error::write(path)),
     }
 }
 
-/// Whether the directory is a chunk of the trace `uuid`, and nothing but that.
+/// Whether the directory is a chunk of the trace `uuid`, without other files.
 fn is_chunk(path: &Path, uuid: Uuid) -> Result<bool> {
     let entries = match fs::read_dir(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -244,7 +243,7 @@ fn is_chunk(path: &Path, uuid: Uuid) -> Result<bool> {
     }
 }
 
-/// Whether a file is called as a part of a trace is.
+/// Whether a file has the name of a part of a trace.
 fn is_part(entry: &fs::DirEntry) -> io::Result<bool> {
     let name = entry.file_name();
     let is_stream = |name: &OsStr| {
@@ -276,7 +275,7 @@ mod tests {
         };
         described(2, uuids[0]);
         let with_whole = |before, number| with_chunk(before, dir.path(), Stage::Whole, number);
-        // It was there when the directory was read.
+        // The chunk existed when the directory was read.
         assert_eq!(with_whole(None, 1).unwrap(), None);
         assert_eq!(with_whole(None, 2).unwrap(), Some(uuids[0]));
         uuids.reverse();

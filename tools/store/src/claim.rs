@@ -30,7 +30,7 @@ impl Claim {
         loop {
             let made = make_dir(path, access).map_err(Error::write(path))?;
             let dir = match File::open(path) {
-                // The claim that made it has just removed it.
+                // The claim that made the directory has just removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 opened => opened.map_err(Error::write(path))?,
             };
@@ -54,7 +54,7 @@ impl Claim {
         }
     }
 
-    /// Claims a directory that no other trace can be in: `path`, or else `path-2`, `path-3` and so on.
+    /// Claims a directory without another trace: `path`, else `path-2`, `path-3` and so on.
     pub fn take_new(path: &Path, access: Access) -> Result<Self> {
         let mut next = path.to_owned();
         for number in 2_u64.. {
@@ -111,7 +111,7 @@ mod tests {
             "{error}"
         );
         drop(claim);
-        // It was made for the claim, and nothing is in it.
+        // The claim made the directory, and it is empty.
         assert!(!path.exists());
         let claim = take(&path).unwrap();
         fs::write(path.join("file"), "").unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Brings chunks to the disk, in a thread: the consumer would stand still meanwhile, and the buffers
+//! Syncs chunks to the disk, in a thread. In the consumer's thread the sync would delay reading, and the buffers
 //! would run full.
 
 use crate::chunks::{remove_oldest, rename_whole};
@@ -13,37 +13,37 @@ use std::thread::{Builder, JoinHandle};
 use system::{Error, Result};
 use uuid::Uuid;
 
-/// How many chunks may wait. Their files are open: rather than run out of these, the consumer waits.
+/// The number of chunks that may wait. Their files are open. If more come, the consumer waits.
 const WAITING: usize = 4;
 
-/// A chunk that gets no packets any more.
+/// A chunk that gets no more packets.
 #[derive(Debug)]
 pub struct EndedChunk {
     /// Its number.
     pub number: u64,
     /// Its directory.
     pub output: Output,
-    /// Why it ended.
+    /// The reason of its end.
     pub state: State,
-    /// How many events the kernel recorded that it will never have.
+    /// The number of events that the kernel recorded and the chunk will never have.
     pub unwritten: u64,
     /// The text of the kernel's counters; empty if they are gone.
     pub stats: String,
 }
 
-/// Makes chunks whole, in the order in which they are handed over.
+/// Completes chunks, in the order in which they arrive.
 #[derive(Debug)]
 pub struct Finisher {
     dir: PathBuf,
     uuid: Uuid,
-    /// How many whole ones are kept; all, if none is given.
+    /// The number of complete chunks to keep; all, if [`None`].
     keep: Option<u64>,
-    /// There as long as there is something to do.
+    /// Exists while chunks may arrive.
     thread: Option<(SyncSender<EndedChunk>, JoinHandle<Result<()>>)>,
 }
 
 impl Finisher {
-    /// For the chunks of the trace `uuid` in `dir`.
+    /// Makes a finisher for the chunks of the trace `uuid` in `dir`.
     pub fn new(dir: &Path, uuid: Uuid, keep: Option<u64>) -> Self {
         Self {
             dir: dir.to_owned(),
@@ -53,8 +53,7 @@ impl Finisher {
         }
     }
 
-    /// Hands a chunk over. An error is that of an earlier one: those that come after it stay
-    /// unfinished.
+    /// Passes a chunk to the thread. An error is that of an earlier chunk; the chunks after that one stay unfinished.
     pub fn take(&mut self, ended: EndedChunk) -> Result<()> {
         if self.thread.is_none() {
             self.thread = Some(self.spawn()?);
@@ -65,7 +64,7 @@ impl Finisher {
         }
     }
 
-    /// Waits until all chunks that were handed over are whole.
+    /// Waits until all passed chunks are complete.
     pub fn wait(&mut self) -> Result<()> {
         let Some((sender, thread)) = self.thread.take() else {
             return Ok(());
@@ -89,7 +88,7 @@ impl Finisher {
     }
 }
 
-/// Makes a chunk whole, and removes those that are too many then.
+/// Completes a chunk, and removes the chunks beyond the number to keep.
 fn finish(dir: &Path, uuid: Uuid, keep: Option<u64>, ended: EndedChunk) -> Result<()> {
     let EndedChunk {
         number,

@@ -2,9 +2,8 @@
 
 //! A trace's directory on disk, while it is being written.
 //!
-//! At every moment, also after `kill -9`, it is a valid trace but for at most one partial
-//! packet at the end of each stream file; [`StreamFile::open`] cuts that off when a consumer
-//! comes back.
+//! At every moment, also after `kill -9`, the directory is a valid trace, except for at most one partial packet at
+//! the end of each stream file. When a consumer continues the trace, [`StreamFile::open`] cuts that packet off.
 
 use crate::chunks;
 use crate::claim::is_at;
@@ -26,22 +25,22 @@ use system::access::Access;
 use system::{regular_file, Error, Result};
 use uuid::Uuid;
 
-/// Where the metadata is written before it takes its name.
+/// The temporary name of the metadata while it is being written.
 pub const METADATA_NEW: &str = ".metadata.new";
 
-/// How a trace is written to its directory.
+/// The way in which a trace is written to its directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputOptions {
-    /// Whether the page cache comes between.
+    /// Whether the page cache is used.
     pub writing: Writing,
-    /// Who may read it.
+    /// The permissions.
     pub access: Access,
-    /// How it is cut into chunks; if none, the directory is the trace.
+    /// The sizes of chunks; if [`None`], the directory is the trace.
     pub rotate: Option<Rotate>,
 }
 
 impl OutputOptions {
-    /// The trace that `dir` holds a part of, written like this; none if it is empty or not there.
+    /// The trace of which `dir` holds a part, written in this way. [`None`]: the directory is empty or missing.
     pub fn held(self, dir: &Path) -> Result<Option<Uuid>> {
         match self.rotate {
             None => Output::held(dir),
@@ -49,8 +48,8 @@ impl OutputOptions {
         }
     }
 
-    /// Takes `dir` for the trace `uuid`, written like this: a new or empty directory, or one that
-    /// holds a part of this very trace. `streams` are those that may come.
+    /// Claims `dir` for the trace `uuid`, written in this way: a new or empty directory, or one that holds a part of
+    /// the same trace. `streams` are the streams that may be opened later.
     pub fn begin(self, dir: &Path, uuid: Uuid, streams: &[StreamName]) -> Result<Box<dyn Sink>> {
         if let Some(rotate) = self.rotate {
             return Ok(Box::new(Rotation::begin(dir, uuid, streams, self, rotate)?));
@@ -66,16 +65,16 @@ impl OutputOptions {
     }
 }
 
-/// The directory of a trace: a sink that its packets reach without being copied.
+/// The directory of a trace: a sink that gets packets without a copy.
 #[derive(Debug)]
 pub struct Output {
     dir: PathBuf,
-    /// The directory, whatever `dir` names later.
+    /// The directory itself, even if `dir` names another one later.
     opened: File,
     uuid: Uuid,
     options: OutputOptions,
     resumed: bool,
-    /// Whether the directory was not there before.
+    /// Whether this output made the directory.
     made: bool,
     streams: Vec<StreamFile>,
     recording: RecordingFile,
@@ -83,9 +82,9 @@ pub struct Output {
 }
 
 impl Output {
-    /// Takes `dir` for the trace `uuid`, or the part of it that is given: a new or empty directory,
-    /// or one that holds the beginning of this very trace or part. A directory that is there already
-    /// keeps its permissions. `streams` are those that may come.
+    /// Claims `dir` for the trace `uuid`, or for the given part of it: a new or empty directory, or one that holds
+    /// the beginning of the same trace or part. An existing directory keeps its permissions. `streams` are the
+    /// streams that may be opened later.
     pub(crate) fn begin(
         dir: &Path,
         uuid: Uuid,
@@ -112,7 +111,7 @@ impl Output {
         })
     }
 
-    /// The error of a directory that holds a trace which is not the one to be written.
+    /// The error for a directory that holds another trace than the one to be written.
     pub fn holds_another(dir: &Path, held: Uuid) -> Error {
         Error::OutputTaken {
             path: dir.to_owned(),
@@ -125,8 +124,8 @@ impl Output {
         self.streams.iter().map(StreamFile::bytes).sum()
     }
 
-    /// Makes sure that files in `dir`, which need not be there yet, can be made and written
-    /// like this. Nothing is left of what it tries that with.
+    /// Checks that files in `dir`, which may be missing, can be made and written in this way. Removes all files of
+    /// the check.
     pub fn try_writing(dir: &Path, options: OutputOptions) -> Result<()> {
         let there = dir.ancestors().find(|dir| dir.exists());
         tempfile::tempfile_in(there.unwrap_or(Path::new(".")))
@@ -137,7 +136,7 @@ impl Output {
             .map_err(Error::write(dir))
     }
 
-    /// The trace that `dir` holds a part of; none if it is empty or not there.
+    /// The trace of which `dir` holds a part. [`None`]: the directory is empty or missing.
     pub fn held(dir: &Path) -> Result<Option<Uuid>> {
         if dir.exists() {
             Self::trace_in(dir)
@@ -146,7 +145,7 @@ impl Output {
         }
     }
 
-    /// The trace that a directory holds; none if it is empty. Anything else is an error.
+    /// The trace that a directory holds. [`None`]: it is empty. Other contents are an error.
     fn trace_in(dir: &Path) -> Result<Option<Uuid>> {
         let path = dir.join(METADATA);
         match regular_file::read_to_string(&path) {
@@ -158,7 +157,7 @@ impl Output {
                 }),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let mut entries = fs::read_dir(dir).map_err(Error::read(dir))?;
-                // What comes before the metadata.
+                // Files that are written before the metadata.
                 let is_ours = |name| name == METADATA_NEW || name == RECORDING;
                 if entries.any(|e| e.map_or(true, |e| !is_ours(e.file_name()))) {
                     let reason = "is neither empty nor a trace: choose another directory";
@@ -225,13 +224,13 @@ impl Sink for Output {
         Ok(())
     }
 
-    /// As its file.
+    /// The stream's name is that of its file.
     fn name(&self, stream: usize) -> String {
         self.streams[stream].path().display().to_string()
     }
 
     fn sync(&mut self) -> Result<()> {
-        // Every file gets its chance; the first error is told.
+        // Closes every file, then returns the first error.
         let streams = self.streams.iter_mut().map(StreamFile::sync);
         let names = File::open(&self.dir)
             .and_then(|dir| dir.sync_all())
@@ -262,8 +261,8 @@ impl Sink for Output {
     }
 }
 
-/// Makes the directory `dir`, unless it is there; whether it was made. Directories above it are
-/// made as mkdir(1) makes them.
+/// Makes the directory `dir`, unless it exists. Returns whether it made it. Makes directories above it as mkdir(1)
+/// does.
 pub fn make_dir(dir: &Path, access: Access) -> io::Result<bool> {
     if let Some(above) = dir.parent() {
         fs::create_dir_all(above)?;
@@ -278,8 +277,8 @@ pub fn make_dir(dir: &Path, access: Access) -> io::Result<bool> {
     }
 }
 
-/// Replaces `path` by a file with these contents and permissions, by way of `new` beside it: at
-/// each moment the old contents or the new are there whole.
+/// Replaces `path` by a file with these contents and permissions, by way of `new` beside it. At each moment the file
+/// has its complete old or its complete new contents.
 pub fn replace(path: &Path, new: &Path, contents: &[u8], access: Access) -> io::Result<()> {
     let written = create_new(new)
         .and_then(|mut file| {
@@ -298,7 +297,7 @@ pub fn replace(path: &Path, new: &Path, contents: &[u8], access: Access) -> io::
     }
 }
 
-/// Makes a file for its owner alone. One of that name, left by a process that was killed, goes.
+/// Makes a file for its owner alone. Removes a file of that name, which a killed process has left.
 fn create_new(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),

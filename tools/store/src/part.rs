@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which part of its trace a chunk is, as the file beside it says.
+//! The place of a chunk in its trace, as the file beside it says.
 
 use consumer::stats::TraceStats;
 use ctf::StreamName;
@@ -13,14 +13,14 @@ use std::fmt;
 pub struct Part {
     /// Its number, from 1.
     pub chunk: u64,
-    /// Events that each stream had lost when it began, where that is not 0: the kernel's counters are
-    /// of the trace, not of the chunk.
+    /// Events that each stream had lost before the chunk began, where that is not 0. The kernel's counters belong to
+    /// the trace, not to the chunk.
     #[serde(serialize_with = "by_name")]
     lost_before: BTreeMap<StreamName, u64>,
 }
 
 impl Part {
-    /// Chunk `chunk`, which began when the kernel's counters were these.
+    /// Chunk `chunk`, which began when the kernel's counters had these values.
     pub fn new(chunk: u64, before: Option<&TraceStats>) -> Self {
         let mut lost_before = BTreeMap::new();
         for channel in before.into_iter().flat_map(|stats| &stats.channels) {
@@ -36,19 +36,19 @@ impl Part {
         Self { chunk, lost_before }
     }
 
-    /// Events that had been lost by those streams that `is_meant` picks.
+    /// Lost events of the streams that `is_meant` picks.
     pub fn lost_before(&self, is_meant: impl Fn(&StreamName) -> bool) -> u64 {
         let streams = self.lost_before.iter();
         let lost = streams.filter(|(stream, _)| is_meant(stream));
         lost.fold(0, |sum, (_, lost)| sum.saturating_add(*lost))
     }
 
-    /// How many lines it has in the file.
+    /// The number of its lines in the file.
     pub fn lines(&self) -> usize {
         1 + self.lost_before.len()
     }
 
-    /// Takes a line of the file, `name value`, if it is of this.
+    /// Parses a line `name value` of the file, if it belongs to this part.
     pub fn parse_line(part: &mut Option<Self>, name: &str, value: &str) -> Result<(), String> {
         match name {
             "chunk" => {
@@ -73,7 +73,7 @@ impl Part {
     }
 }
 
-/// As [`Part::parse_line`] reads it.
+/// Writes the form that [`Part::parse_line`] reads.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "chunk {}", self.chunk)?;

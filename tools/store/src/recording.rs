@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the tool that wrote a trace says beside it: whether the recording ended, and the
-//! kernel's final counters. The packets cannot say it: events that were overwritten left only
-//! gaps, and what did not fit on the disk left nothing.
+//! The file that the writer of a trace puts beside it: whether the recording ended, and the kernel's final counters.
+//! The packets cannot show this: overwritten events leave only gaps, and events that did not fit on the disk leave
+//! nothing.
 //!
 //! The file's name begins with a dot, so that readers of CTF leave it alone.
 
@@ -26,33 +26,33 @@ use uuid::Uuid;
 /// The file's name in the trace's directory.
 pub const RECORDING: &str = ".recording";
 
-/// The most bytes that a line needs: eleven counters and more to come.
+/// The maximum length of a line: eleven counters, with room for more.
 const LINE: u64 = 512;
 
-/// Lines before the tables, and more to come.
+/// Lines before the tables, with room for more.
 const HEAD_LINES: usize = 8;
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recording {
-    /// What became of it.
+    /// The state of the recording.
     pub state: State,
     /// Events that the kernel had recorded, and that will never be on the disk.
     pub unwritten: u64,
-    /// The kernel's counters when it ended; none while it goes on, or if they were gone.
+    /// The kernel's counters at the end. [`None`]: the recording continues, or the counters are gone.
     pub stats: Option<TraceStats>,
-    /// Which part of the trace it is, if it is a chunk.
+    /// The place in the trace, if it is a chunk.
     pub part: Option<Part>,
 }
 
 impl Recording {
-    /// What is said beside the trace `uuid` in `dir`; none if nothing is, or of another trace. A
-    /// text that is not whole says that the recording did not end.
+    /// Reads the file beside the trace `uuid` in `dir`. [`None`]: it is missing, or belongs to another trace. An
+    /// incomplete text means that the recording did not end.
     pub fn read(dir: &Path, uuid: Uuid) -> Result<Option<Self>> {
         let path = dir.join(RECORDING);
         let text = match regular_file::read_to_string(&path) {
             Ok(text) => text,
-            // As a text that is not whole.
+            // Like an incomplete text.
             Err(e) if e.kind() == io::ErrorKind::InvalidData => String::new(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Error::read(&path)(e)),
@@ -69,7 +69,7 @@ impl Recording {
         Ok((trace == uuid.to_string()).then_some(recording))
     }
 
-    /// The trace, and what the text says of its recording.
+    /// Returns the trace, and the recording as the text describes it.
     pub fn parse(text: &str) -> std::result::Result<(String, Self), String> {
         let begins = |line: &str| line.starts_with("channel ") || line.starts_with("cpu ");
         let mut lines = text.split_inclusive('\n');
@@ -90,7 +90,7 @@ impl Recording {
                         .parse()
                         .map_err(|_| format!("`{line}`: no number of events"))?;
                 }
-                // A newer tool may say more.
+                // A newer tool may write more lines.
                 _ => Part::parse_line(&mut part, name, value)
                     .map_err(|what| format!("`{line}`: {what}"))?,
             }
@@ -110,8 +110,8 @@ impl Recording {
         ))
     }
 
-    /// The totals of the trace, or of the chunk, which holds `recorded` events; none if the kernel's
-    /// counters are not there.
+    /// The totals of the trace, or of the chunk, which holds `recorded` events. [`None`]: the kernel's counters are
+    /// missing.
     pub fn totals(&self, recorded: u64) -> Option<Totals> {
         let before = self.lost_before(|_| true);
         self.stats.as_ref().map(|stats| Totals {
@@ -120,12 +120,12 @@ impl Recording {
         })
     }
 
-    /// Whether it is of the trace from its beginning on.
+    /// Whether it covers the trace from its beginning.
     pub fn is_from_start(&self) -> bool {
         self.part.as_ref().is_none_or(|part| part.chunk == 1)
     }
 
-    /// What is said of this chunk and the next one together.
+    /// This chunk and the next one together.
     pub fn join(self, next: Self) -> Self {
         Self {
             unwritten: self.unwritten.saturating_add(next.unwritten),
@@ -134,8 +134,7 @@ impl Recording {
         }
     }
 
-    /// Of what the counters say, events that streams had lost before this chunk began: those that
-    /// `is_meant` picks.
+    /// The counted events that streams had lost before this chunk began, for the streams that `is_meant` picks.
     pub fn lost_before(&self, is_meant: impl Fn(&StreamName) -> bool) -> u64 {
         let part = self.part.as_ref();
         part.map_or(0, |part| part.lost_before(is_meant))
@@ -148,13 +147,13 @@ pub struct RecordingFile {
     path: PathBuf,
     file: File,
     uuid: Uuid,
-    /// Which part of the trace it is, if it is a chunk.
+    /// The place in the trace, if it is a chunk.
     part: Option<Part>,
 }
 
 impl RecordingFile {
-    /// Says in `dir` that the trace `uuid`, or a part of it, is being written, and takes the room for
-    /// what is said in the end of these `streams`: the disk may be full then.
+    /// Notes in `dir` that the trace `uuid`, or a part of it, is being written. Reserves the space for the final text
+    /// of these `streams`, because the disk may be full at the end.
     pub fn begin(
         dir: &Path,
         uuid: Uuid,
@@ -177,26 +176,26 @@ impl RecordingFile {
         access
             .set_file(&this.file)
             .and_then(|()| this.write(State::Writing, 0, ""))
-            // After the write, which cuts the file to its length and lets go of what is behind.
+            // After the write, which truncates the file and releases the rest.
             .and_then(|()| this.reserve(LINE * lines as u64))
             .map_err(Error::write(&this.path))?;
         Ok(this)
     }
 
-    /// Says how it ended, with the text of the channels' `stats` (empty if they are gone).
+    /// Writes how the recording ended, with the text of the channels' `stats` (empty if they are gone).
     pub fn end(&self, state: State, unwritten: u64, stats: &str) -> Result<()> {
         self.write(state, unwritten, stats)
             .map_err(Error::write(&self.path))
     }
 
-    /// Removes it: there is to be no trace.
+    /// Removes the file, because no trace is left.
     pub fn remove(self) -> Result<()> {
         fs::remove_file(&self.path).map_err(Error::write(&self.path))
     }
 
     fn reserve(&self, bytes: u64) -> io::Result<()> {
         match fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, bytes) {
-            // Then there may be no room in the end, and the trace stays unfinished.
+            // Then there may be no room at the end, and the trace stays unfinished.
             Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
             Err(e) => Err(e.into()),
         }
@@ -214,7 +213,7 @@ impl RecordingFile {
             let _ = write!(text, "{part}");
         }
         text.push_str(stats);
-        // In place, because another file might find no room.
+        // Writes in place, because another file might find no room.
         self.file.write_all_at(text.as_bytes(), 0)?;
         self.file.set_len(text.len() as u64)?;
         self.file.sync_all()
@@ -254,11 +253,11 @@ mod tests {
                 lost: 8
             })
         );
-        // Nothing but a part of it got to the disk.
+        // Only a part of it reached the disk.
         fs::write(dir.path().join(RECORDING), "trace 07\nstate ov").unwrap();
         let torn = Recording::read(dir.path(), UUID).unwrap();
         assert_eq!(torn.as_ref(), Some(&begun));
-        // A continued recording says less than the one before: nothing of that is left.
+        // A continued recording has a shorter text than the one before. No old text is left.
         begin(dir.path());
         assert_eq!(Recording::read(dir.path(), UUID).unwrap(), Some(begun));
         assert_eq!(

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! When a trace goes on in another chunk, and how many chunks are kept: what the user asks for.
+//! The user's choice of when a trace continues in another chunk, and of how many chunks to keep.
 
 use std::str::FromStr;
 use std::time::Duration;
 use system::quantity;
 
-/// The smallest packet, in bytes: no chunk can be made smaller than that.
+/// The smallest packet, in bytes: a chunk cannot be smaller.
 const PAGE: u64 = 4096;
 
 /// How a trace is cut into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotate {
-    /// When the next one begins.
+    /// When the next chunk begins.
     pub every: Every,
-    /// How many finished ones are kept, at least 1; all, if none is given.
+    /// The number of finished chunks to keep, at least 1; all, if [`None`].
     pub keep: Option<u64>,
 }
 
 impl Rotate {
-    /// What the user asked for; not at all, without `every`.
+    /// The user's choice; [`None`] without `every`.
     pub fn new(every: Option<Every>, keep: Option<u64>) -> Option<Self> {
         every.map(|every| Self { every, keep })
     }
@@ -28,9 +28,9 @@ impl Rotate {
 /// When the next chunk begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Every {
-    /// Before the packets of one are more than so many bytes. One packet is in it in any case.
+    /// Before the packets of a chunk exceed this number of bytes. A chunk has at least one packet.
     Size(u64),
-    /// So long after the last one began.
+    /// This long after the last chunk began.
     Time(Duration),
 }
 
@@ -39,7 +39,7 @@ impl FromStr for Every {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        // It could be either.
+        // The number could be a size or a time.
         if is_number(text) {
             return Err("a unit is missing: K, M, G, or s, min, h, d".to_owned());
         }

@@ -2,12 +2,12 @@
 
 //! A trace in a directory of chunks.
 //!
-//! Each chunk is an [`Output`], under a name that says that it is unfinished. When the next one
-//! begins it is brought to the disk and gets its own name, in a thread of its own. Packets go to
-//! one chunk after the other, so the chunks together have each packet once.
+//! Each chunk is an [`Output`], whose name marks it as unfinished. When the next chunk begins, a thread syncs the
+//! previous one to the disk and gives it its final name. Each packet goes to one chunk, so the chunks together have
+//! each packet once.
 //!
-//! A consumer that comes back goes on in the last chunk if that is unfinished. Others that are were
-//! being brought to the disk when its forerunner died: nothing is missing in them.
+//! A consumer that continues the trace continues in the last chunk, if that is unfinished. Other unfinished chunks
+//! were being synced when the previous consumer died, and are complete.
 
 use crate::chunks::{
     self, remove_oldest, remove_outdated, remove_unfinished, unfinished_path, whole_before,
@@ -35,32 +35,31 @@ use uuid::Uuid;
 pub struct Rotation {
     dir: PathBuf,
     uuid: Uuid,
-    /// Of each chunk.
+    /// Options of each chunk.
     options: OutputOptions,
     every: Every,
     resumed: bool,
-    /// Whether the directory was not there before.
+    /// Whether this output made the directory.
     made: bool,
-    /// The streams that may come.
+    /// The streams that may be opened later.
     possible: Vec<StreamName>,
-    /// Those that are open, by their numbers, each with the last packet of it in the chunks before this one.
+    /// The open streams, by their numbers, each with its last packet in the chunks before this one.
     streams: Vec<(StreamName, Option<u64>)>,
     metadata: String,
     chunk: Output,
-    /// The chunk's.
+    /// The number of the chunk.
     number: u64,
-    /// The last chunk that was whole in the beginning. (Not a list of all: who goes on again and again in a
-    /// trace of ever more chunks shall need no more memory for that.)
+    /// The last chunk that was complete at the start. A list of all chunks would need more memory with each restart
+    /// of a long trace.
     earlier: Option<u64>,
-    /// From when on the chunk's time counts.
+    /// The begin of the chunk's time.
     began: Instant,
     finisher: Finisher,
 }
 
 impl Rotation {
-    /// Takes `dir` for the trace `uuid`: a new or empty directory, or one that holds chunks of this
-    /// very trace. A directory that is there already keeps its permissions. `streams` are those that
-    /// may come.
+    /// Claims `dir` for the trace `uuid`: a new or empty directory, or one that holds chunks of the same trace. An
+    /// existing directory keeps its permissions. `streams` are the streams that may be opened later.
     pub fn begin(
         dir: &Path,
         uuid: Uuid,
@@ -125,7 +124,7 @@ impl Rotation {
         })
     }
 
-    /// Begins chunk `number`, with what all have.
+    /// Begins chunk `number`, with the settings of all chunks.
     fn next(&self, number: u64, part: Part) -> Result<Output> {
         let path = unfinished_path(&self.dir, number);
         let (possible, options) = (&self.possible, self.options);
@@ -149,7 +148,7 @@ impl Sink for Rotation {
     }
 
     fn open(&mut self, stream: &StreamName) -> Result<usize> {
-        // A packet that comes again may be in any of them: other streams went on while it was not given back.
+        // A repeated packet may be in any chunk: other streams continued while the packet was not returned.
         let (mut chunk, mut last) = (self.earlier, None);
         while let (Some(number), None) = (chunk, last) {
             let file = whole_path(&self.dir, number).join(stream.to_string());
@@ -193,13 +192,13 @@ impl Sink for Rotation {
         let number = self.number + 1;
         let part = Part::new(number, TraceStats::parse(&stats).ok().as_ref());
         let next = self.next(number, part).inspect_err(|_| {
-            // The error itself is what matters.
+            // The error itself matters, not that of the removal.
             let _ = remove_unfinished(&self.dir, number);
         })?;
         for number in 0..self.streams.len() {
             self.streams[number].1 = self.last(number);
         }
-        // From the last deadline, so that they do not wander; but none is made up for.
+        // Counts from the last deadline, so that deadlines do not drift. Missed deadlines are skipped.
         let now = Instant::now();
         self.began = self.deadline().unwrap_or(now);
         if self.deadline().is_some_and(|next| next <= now) {
@@ -230,7 +229,7 @@ impl Sink for Rotation {
         self.finisher.wait()
     }
 
-    /// Leaves the directory, if it was there before.
+    /// Leaves the directory, if it existed before.
     fn discard(mut self: Box<Self>) -> Result<()> {
         self.finisher.wait()?;
         Box::new(self.chunk).discard()?;
@@ -242,8 +241,8 @@ impl Sink for Rotation {
     }
 }
 
-/// A chunk that was being brought to the disk when its writer died. The counters at its end are
-/// not known any more; what was lost until then the next chunk says.
+/// A chunk that was being synced when its writer died. Its final counters are lost; the next chunk tells what was
+/// lost until then.
 fn left_behind(dir: &Path, number: u64, uuid: Uuid, options: OutputOptions) -> Result<EndedChunk> {
     let path = unfinished_path(dir, number);
     let recording = Recording::read(&path, uuid)?;
@@ -261,7 +260,7 @@ fn left_behind(dir: &Path, number: u64, uuid: Uuid, options: OutputOptions) -> R
     })
 }
 
-/// The streams whose files a directory has.
+/// The streams that have a file in the directory.
 fn streams_in(dir: &Path) -> Result<Vec<StreamName>> {
     let mut streams = Vec::new();
     for entry in fs::read_dir(dir).map_err(Error::read(dir))? {
@@ -271,7 +270,7 @@ fn streams_in(dir: &Path) -> Result<Vec<StreamName>> {
     Ok(streams)
 }
 
-/// The counters at the end of a chunk, if it says any.
+/// The counters at the end of a chunk, if it has any.
 fn counters_of(dir: &Path, number: u64, uuid: Uuid) -> Result<Option<TraceStats>> {
     let recording = Recording::read(&whole_path(dir, number), uuid)?;
     Ok(recording.and_then(|recording| recording.stats))

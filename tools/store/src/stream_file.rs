@@ -16,16 +16,16 @@ use uuid::Uuid;
 /// the headers from there on, not all. Copies of the file and file systems without attributes do without it.
 const NOTE: &str = "user.rtrace.packet";
 
-/// How many packets are written from one note to the next.
+/// The number of packets between two notes.
 const PACKETS: u64 = 256;
 
-/// The most bytes that are reserved on disk beyond a file's last packet.
+/// The maximum space that is reserved on disk beyond a file's last packet.
 const RESERVED_MAX: u64 = 16 << 20;
 
 /// The file system type of ext4 in `statfs`.
 const EXT4: i64 = 0xEF53;
 
-/// A packet that is noted.
+/// A noted packet.
 struct Noted {
     offset: u64,
     sequence: u64,
@@ -42,8 +42,8 @@ fn noted(file: &File) -> Option<Noted> {
     })
 }
 
-/// The number of the last whole packet of the trace `uuid` in the file `path`; none if it has none, or
-/// is not there.
+/// The number of the last complete packet of the trace `uuid` in the file `path`. [`None`]: the file has no packet,
+/// or is missing.
 pub fn last_packet(path: &Path, uuid: Uuid) -> Result<Option<u64>> {
     let file = match regular_file::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -58,7 +58,7 @@ fn last_whole(path: &Path, file: &File, uuid: Uuid) -> Result<Option<PacketAt>> 
     let mut last = None;
     if let Some(noted) = noted(file) {
         packets.go_to(noted.offset);
-        // The file may have been changed since.
+        // The file may have changed since the note.
         last = packets.next_whole().ok().flatten();
         last = last.filter(|packet| packet.header.packet_seq_num == noted.sequence);
         if last.is_none() {
@@ -76,13 +76,13 @@ fn last_whole(path: &Path, file: &File, uuid: Uuid) -> Result<Option<PacketAt>> 
 pub struct StreamFile {
     path: PathBuf,
     file: File,
-    /// End of the last whole packet.
+    /// The end of the last complete packet.
     end: u64,
     /// The sequence number of that packet.
     last: Option<u64>,
-    /// Where that packet begins.
+    /// The begin of that packet.
     begin: u64,
-    /// Packets since the last note.
+    /// The number of packets since the last note.
     unnoted: u64,
     /// End of the space reserved on disk. None for direct writing, on a file system other than ext4, or without
     /// enough free space.
@@ -90,8 +90,8 @@ pub struct StreamFile {
 }
 
 impl StreamFile {
-    /// Opens it, or makes it, at the end of its last whole packet. Every packet in it must be one of
-    /// the trace `uuid`.
+    /// Opens or makes the file, at the end of its last complete packet. Every packet in it must belong to the trace
+    /// `uuid`.
     pub fn open(path: PathBuf, uuid: Uuid, options: OutputOptions) -> Result<Self> {
         let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
         options
@@ -99,7 +99,7 @@ impl StreamFile {
             .set_file(&file)
             .map_err(Error::write(&path))?;
         let last = last_whole(&path, &file, uuid)?;
-        // Headers are no whole pages: they were read before.
+        // The headers were read before this, because they are not whole pages.
         options.writing.set(&file).map_err(Error::write(&path))?;
         // XFS reserves space itself. Btrfs does not compress reserved space. Direct writing gains nothing.
         let is_ext4 = fstatfs(&file).is_ok_and(|status| status.f_type == EXT4);
@@ -123,17 +123,17 @@ impl StreamFile {
         &self.path
     }
 
-    /// Where the next packet goes.
+    /// The place of the next packet.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Bytes of its whole packets.
+    /// Bytes of its complete packets.
     pub fn bytes(&self) -> u64 {
         self.end
     }
 
-    /// The number of its last whole packet.
+    /// The number of its last complete packet.
     pub fn last(&self) -> Option<u64> {
         self.last
     }
@@ -145,12 +145,12 @@ impl StreamFile {
         if self.reserved.as_mut().is_some_and(is_beyond) {
             let size = self.end.min(RESERVED_MAX).max(size);
             let reserved = fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.end, size);
-            // A full disk fails the write itself.
+            // If the disk is full, the write itself fails.
             self.reserved = reserved.is_ok().then(|| self.end + size);
         }
     }
 
-    /// A packet was written whole.
+    /// Accounts for a packet that was written completely.
     pub fn wrote(&mut self, sequence: u64, size: u64) {
         self.begin = self.end;
         self.end += size;
@@ -166,12 +166,12 @@ impl StreamFile {
         self.unnoted = 0;
         if let Some(last) = self.last {
             let text = format!("{} {last}", self.begin);
-            // Without a note a resume takes longer, and nothing else.
+            // Without a note only a resume takes longer.
             let _ = fsetxattr(&self.file, NOTE, text.as_bytes(), XattrFlags::empty());
         }
     }
 
-    /// Cuts the file back to its last whole packet.
+    /// Cuts the file back to its last complete packet.
     pub fn roll_back(&mut self) -> Result<()> {
         self.trim()
             .and_then(|()| self.file.seek(SeekFrom::Start(self.end)))
@@ -179,7 +179,7 @@ impl StreamFile {
             .map_err(Error::write(&self.path))
     }
 
-    /// Frees the space beyond the last whole packet.
+    /// Frees the space beyond the last complete packet.
     fn trim(&mut self) -> io::Result<()> {
         self.reserved = self.reserved.map(|_| self.end);
         self.file.set_len(self.end)
@@ -190,7 +190,7 @@ impl StreamFile {
         fs::remove_file(&self.path).map_err(Error::write(&self.path))
     }
 
-    /// Brings it to the disk.
+    /// Syncs the file to the disk.
     pub fn sync(&mut self) -> Result<()> {
         self.note();
         let trimmed = self.trim();
@@ -208,7 +208,8 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use synthetic::{PacketBuilder, UUID};
 
-    /// Packets of so many bytes each, in a file that notes where they end; none on a file system without notes.
+    /// Writes packets of equal length to a file with notes of their ends. [`None`]: the file system has no
+    /// attributes.
     fn written(path: &Path, packets: u64) -> Option<Vec<u8>> {
         let (uuid, options) = (Uuid::from_bytes(UUID), OutputOptions::default());
         let mut stream = StreamFile::open(path.to_owned(), uuid, options).unwrap();
@@ -224,7 +225,7 @@ mod tests {
         noted(stream.file()).map(|_| all)
     }
 
-    /// Calls of read(2) by this thread.
+    /// The number of calls of read(2) by this thread.
     fn reads() -> u64 {
         let text = fs::read_to_string("/proc/thread-self/io").unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("syscr: "));
@@ -270,7 +271,7 @@ mod tests {
         }
         assert_eq!(fs::metadata(&path).unwrap().len(), 10 * SIZE);
         assert!(blocks() > 11 * SIZE, "{} bytes", blocks());
-        // As after the end of the process without one of the trace.
+        // The process ends before the trace does.
         drop(stream);
         let mut stream = open();
         assert!(blocks() < 11 * SIZE, "{} bytes", blocks());
@@ -290,7 +291,7 @@ mod tests {
         };
         let uuid = Uuid::from_bytes(UUID);
         let file = File::options().write(true).open(&path).unwrap();
-        // Cut after three packets and a half.
+        // The file ends after three packets and a half.
         file.set_len(bytes.len() as u64 * 7 / 20).unwrap();
         assert_eq!(last_packet(&path, uuid).unwrap(), Some(2));
         let notes = [

@@ -16,19 +16,19 @@ use uuid::Uuid;
 pub struct Trace {
     /// Its description.
     pub metadata: Metadata,
-    /// Its stream files, sorted by channel and CPU where their names tell. Of a trace in chunks a
-    /// stream has several, one behind the other.
+    /// Its stream files, sorted by channel and CPU if their names have these. A stream of a trace in chunks has
+    /// several files, in the order of the chunks.
     pub streams: Vec<PathBuf>,
     /// Bytes of the stream files.
     pub bytes: u64,
-    /// What the tool that wrote it said in the end, if one did.
+    /// The report of the tool that wrote the trace, if there is one.
     pub recording: Option<Recording>,
     /// Parts of its description that cannot be read.
     pub damages: Vec<Damage>,
 }
 
 impl Trace {
-    /// Opens the trace in `dir`: that, or all chunks of it.
+    /// Opens the trace in `dir`, or all chunks of it.
     pub fn open(dir: &Path) -> Result<Self> {
         let mut parts = Vec::new();
         if dir.is_dir() && !dir.join(METADATA).exists() {
@@ -37,7 +37,7 @@ impl Trace {
         if parts.is_empty() {
             return Self::open_one(dir, describe(dir)?);
         }
-        // A chunk whose own description is damaged has that of another chunk: they differ in events only.
+        // A chunk with a damaged description gets that of another chunk. They differ only in events.
         let mut described: Vec<_> = parts.iter().map(|part| describe(part)).collect();
         let known = described.iter().flatten().next_back();
         let known = known.map(|(metadata, _)| metadata.clone());
@@ -70,7 +70,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The files of each stream, in their order.
+    /// The files of each stream, in the order of the streams.
     pub fn streams_by_name(&self) -> impl Iterator<Item = &[PathBuf]> {
         self.streams.chunk_by(|a, b| a.file_name() == b.file_name())
     }
@@ -86,7 +86,7 @@ impl Trace {
         files.first().map(PathBuf::as_path)
     }
 
-    /// Opens the trace whose directory is `dir`, and that is described so.
+    /// Opens the trace in the directory `dir`, which has this description.
     fn open_one(dir: &Path, (metadata, damages): (Metadata, Vec<Damage>)) -> Result<Self> {
         let mut streams = Vec::new();
         let mut bytes = 0;
@@ -110,8 +110,7 @@ impl Trace {
         })
     }
 
-    /// What this and the next chunk are together. The next one's description has all that this one's
-    /// has.
+    /// This chunk and the next one together. The next description contains this one's.
     fn join(mut self, next: Self) -> Self {
         self.streams.extend(next.streams);
         self.damages.extend(next.damages);
@@ -126,7 +125,7 @@ impl Trace {
     }
 }
 
-/// The description of the trace in `dir`, and the parts of that which cannot be read.
+/// The description of the trace in `dir`, and its parts that cannot be read.
 fn describe(dir: &Path) -> Result<(Metadata, Vec<Damage>)> {
     let path = dir.join(METADATA);
     let text = regular_file::read(&path).map_err(Error::read(&path))?;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How packets get from the kernel's buffers to the disk.
+//! The ways in which packets reach the disk.
 
 use rustix::fs::{fcntl_getfl, fcntl_setfl, statx, AtFlags, OFlags, StatxFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 
-/// What a file may ask that direct writes be aligned to: packets are whole pages, in memory
-/// and in the file.
+/// The maximum alignment that a file may require of direct writes: packets are whole pages, in memory and in the
+/// file.
 const ALIGNED: u32 = 4096;
 
-/// Whether the page cache comes between.
+/// Whether the page cache is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Writing {
-    /// Copied to the page cache; the kernel writes it to the disk later. The writer does not
-    /// wait for the disk.
+    /// Packets are copied to the page cache, and the kernel writes them to the disk later. The writer does not wait
+    /// for the disk.
     #[default]
     Cached,
-    /// Straight from the buffer to the disk (`O_DIRECT`): nothing is copied, no memory is taken
-    /// for the page cache, and the writer waits until the disk has each packet.
+    /// Packets go directly from the buffer to the disk (`O_DIRECT`): no copy, no memory of the page cache. The writer
+    /// waits until the disk has each packet.
     Direct,
 }
 
@@ -33,7 +33,7 @@ impl Writing {
         }
     }
 
-    /// Writes to `file` like this from now on.
+    /// Sets this way for all later writes to `file`.
     pub(crate) fn set(self, file: &File) -> io::Result<()> {
         match self {
             Self::Cached => Ok(()),
@@ -47,7 +47,7 @@ fn set_direct(file: &File) -> io::Result<()> {
         Err(Errno::INVAL) => return Err(unsupported("has no direct I/O")),
         set => set?,
     }
-    // Where the file system does not say, the first packet will show it: it is not lost then.
+    // If the file system does not tell, the first packet shows it. That packet is not lost.
     let status = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
     let said = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::DIOALIGN);
     if said {
@@ -56,10 +56,10 @@ fn set_direct(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether whole pages are aligned to this; if not, what to say of the file system.
+/// Whether whole pages have this alignment. If not, the text says why.
 fn fits(offset: u32, memory: u32) -> Result<(), &'static str> {
     match (offset, memory) {
-        // How a file says that it takes none.
+        // With these values a file has no direct I/O.
         (0, _) | (_, 0) => Err("has no direct I/O"),
         _ if ALIGNED % offset == 0 && ALIGNED % memory == 0 => Ok(()),
         _ => Err("does direct I/O only in blocks larger than a page"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A disk that is full, by way of a limit on the size of files. The limit is the whole
-//! process's, hence a test program of its own.
+//! A full disk, simulated by a limit on the size of files. The limit applies to the whole process, so this test is a
+//! program of its own.
 
 use consumer::{End, State};
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -24,7 +24,7 @@ fn limit(bytes: Option<u64>) {
     .unwrap();
 }
 
-/// Four packets of CPU 0 and their size, and a channel that has them and is over.
+/// Makes four packets of CPU 0, and a channel that has them and is over. Returns the size of a packet, too.
 fn filled() -> (Channel, Vec<Vec<u8>>, u64) {
     let channel = Channel::new(1);
     let packets: Vec<_> = (0..4).map(|sequence| packet(0, sequence, 30_000)).collect();
@@ -39,7 +39,7 @@ fn filled() -> (Channel, Vec<Vec<u8>>, u64) {
     (channel, bytes, size)
 }
 
-/// One after the other: the limit is for both.
+/// One test at a time, because the limit applies to both.
 #[test]
 fn the_trace_stays_valid() {
     let _signals = Signals::catch().unwrap();
@@ -60,10 +60,10 @@ fn in_a_directory() {
     drop(consumer);
     let path = dir.path().join("channel0_cpu0");
     assert!(fs::read(&path).unwrap() == packets[..2].concat());
-    // What could not be written was not given back.
+    // The packet that could not be written was not returned.
     channel.with(0, |buffer| assert_eq!(buffer.put, [0, 1]));
 
-    // Room again: it goes on where it was.
+    // There is room again, so the trace continues where it stopped.
     limit(None);
     let mut consumer = open(&channel, dir.path()).unwrap();
     assert!(consumer.sink().resumed());
@@ -74,7 +74,7 @@ fn in_a_directory() {
 fn in_chunks() {
     let (dir, (channel, packets, size)) = (TempDir::new().unwrap(), filled());
     let (stop, _keep) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-    // Three packets in a chunk, but there is room for one and a half.
+    // A chunk has three packets, but there is room for one and a half.
     let rotate = Rotate {
         every: Every::Size(3 * size),
         keep: None,
@@ -88,7 +88,7 @@ fn in_chunks() {
     let result = consumer.run(&stop);
     assert!(matches!(result, Err(Error::Write { .. })), "{result:?}");
     consumer.into_sink().end(State::Failed, 0, "").unwrap();
-    // What it has is a chunk, and the next consumer begins another one.
+    // The written part is a chunk, and the next consumer begins another one.
     let chunk = |number| dir.path().join(format!("chunk-{number:06}/channel0_cpu0"));
     assert!(fs::read(chunk(1)).unwrap() == packets[0]);
     limit(None);

@@ -31,7 +31,7 @@ fn by_size() -> OutputOptions {
     every(Every::Size(2 * SIZE as u64), None)
 }
 
-/// So many packets for CPU 0, and those of every second number for CPU 1.
+/// Fills the channel: this number of packets for CPU 0, and every second number for CPU 1.
 fn fill(channel: &Channel, packets: std::ops::Range<u64>) {
     for sequence in packets {
         channel.with(0, |mut buffer| buffer.push(packet(0, sequence, SIZE)));
@@ -48,7 +48,7 @@ fn run(consumer: &mut Consumer<Channel>) -> system::Result<End> {
     consumer.run(&stop)
 }
 
-/// Reads a channel that is over to its end, and ends.
+/// Reads a channel that is over to its end, and closes it.
 fn whole(channel: &Channel, dir: &Path, options: OutputOptions) {
     *channel.metadata.lock().unwrap() = Some(synthetic::metadata(UUID, Layout::Compact));
     let mut consumer = open_as(channel, dir, options).unwrap();
@@ -76,12 +76,12 @@ fn numbers(dir: &Path) -> Vec<(String, Vec<u64>)> {
     numbers
 }
 
-/// How many packets a trace has.
+/// The number of packets of a trace.
 fn count(dir: &Path) -> usize {
     numbers(dir).iter().map(|(_, numbers)| numbers.len()).sum()
 }
 
-/// All packets of CPU 0 up to `end`, and those of CPU 1 that [`fill`] made.
+/// All packets of CPU 0 up to `end`, and the packets of CPU 1 that [`fill`] made.
 fn all(end: u64) -> Vec<(String, Vec<u64>)> {
     let stream = |cpu: u32, numbers| (format!("channel0_cpu{cpu}"), numbers);
     vec![
@@ -168,11 +168,11 @@ fn chunks_end_in_time_whether_or_not_something_happens() {
     thread::scope(|scope| {
         let end = scope.spawn(|| run(&mut consumer));
         wait(2);
-        // What is in a buffer belongs to the chunk, though its packet is not full.
+        // The contents of a buffer belong to the chunk, even if the packet is not full.
         channel.with(0, |mut buffer| buffer.open = Some(packet(0, 0, 4096)));
         wait(finished() + 2);
         channel.with(0, |buffer| assert_eq!(buffer.put, [0]));
-        // A CPU that comes.
+        // A CPU comes online.
         channel.add(2);
         channel.with(2, |mut buffer| buffer.push(packet(2, 0, 4096)));
         while channel.with(2, |buffer| buffer.put.is_empty()) {
@@ -183,7 +183,7 @@ fn chunks_end_in_time_whether_or_not_something_happens() {
         assert_eq!(end.join().unwrap().unwrap(), End::Over);
     });
     consumer.into_sink().end(State::Over, 0, "").unwrap();
-    // It is in each chunk from its first one on; nobody knew of it before.
+    // The stream is in each chunk from its first one on, and in no chunk before.
     let chunks = finished() as u64;
     let has = |number| chunk(dir.path(), number).join("channel0_cpu2").exists();
     assert!(!has(1) && has(chunks));
@@ -202,16 +202,16 @@ fn a_killed_consumer_is_continued_where_it_was() {
     let mut consumer = open_as(&channel, dir.path(), by_size()).unwrap();
     assert!(!consumer.sink().resumed());
     assert!(run(&mut consumer).is_err());
-    // Nobody says how it ended.
+    // The recording has no end.
     drop(consumer);
     let before = names(dir.path());
     let unfinished = dir.path().join(before.first().unwrap());
     assert!(before[0].starts_with(".chunk-") && before[0].ends_with(".new"));
     assert_eq!(recording(&unfinished).state, State::Writing);
-    // It can be read as it is.
+    // The chunk can be read as it is.
     assert_eq!(numbers(dir.path())[0].1, [0, 1]);
 
-    // Killed within a packet, and before the one before it was given back.
+    // The writer was killed within a packet, and before it returned the packet before.
     let mut stream = fs::OpenOptions::new();
     let mut stream = stream.append(true).open(unfinished.join("channel0_cpu0"));
     std::io::Write::write_all(stream.as_mut().unwrap(), b"a part").unwrap();
@@ -219,7 +219,7 @@ fn a_killed_consumer_is_continued_where_it_was() {
         buffer.fail_after = None;
         buffer.ready.push_front(packet(0, 1, SIZE));
     });
-    // And while the chunk before got its name, and an old one was removed.
+    // It was killed while the previous chunk was being renamed and an old one removed.
     assert_eq!(Chunks::list(dir.path()).unwrap().whole, [1]);
     fs::rename(chunk(dir.path(), 1), dir.path().join(".chunk-000001.new")).unwrap();
     let old = dir.path().join(".chunk-000000.old");
@@ -237,10 +237,10 @@ fn a_killed_consumer_is_continued_where_it_was() {
     let Chunks { whole, unfinished } = Chunks::list(dir.path()).unwrap();
     assert_eq!(whole, Vec::from_iter(1..=whole.len() as u64));
     assert!(unfinished.is_empty());
-    // Nor is one being removed.
+    // The chunk that is being removed is not read.
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), whole.len());
 
-    // All chunks are whole, and the last packet was not given back all the same.
+    // All chunks are complete, but the last packet was not returned.
     channel.add(0);
     channel.add(1);
     channel.with(1, |mut buffer| buffer.push(packet(1, 2, SIZE)));
@@ -250,7 +250,7 @@ fn a_killed_consumer_is_continued_where_it_was() {
     assert_eq!(numbers(dir.path()), all(7));
 }
 
-/// Moves what the channel has, and dies before it says how that ended.
+/// Moves the channel's packets, and dies before it writes how the recording ended.
 fn killed(channel: &Channel, dir: &Path) {
     let (stop, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
     drop(writer);
@@ -301,7 +301,7 @@ fn the_newest_are_kept_and_nothing_is_removed_but_chunks() {
     let mut consumer = open_as(&channel, dir.path(), keep(100)).unwrap();
     assert!(run(&mut consumer).is_err());
     consumer.into_sink().end(State::Failed, 0, "").unwrap();
-    // A note in a chunk, a chunk of another trace, and what only is called like a chunk.
+    // A foreign file in a chunk, a chunk of another trace, and a directory with the name of a chunk.
     let path = |name| dir.path().join(name);
     fs::write(path("chunk-000002/note"), "mine").unwrap();
     let before = Chunks::list(dir.path()).unwrap().whole.len();
@@ -371,7 +371,7 @@ fn losses_are_those_of_the_chunk() {
     assert_eq!((1..=3).map(lost).sum::<u64>(), 15);
     let all = Trace::open(dir.path()).unwrap().recording.unwrap();
     assert_eq!(all.totals(0).unwrap().lost, 15);
-    // A chunk that a later run begins goes on where the last one ended.
+    // A chunk that a later run begins continues where the last one ended.
     channel.add(0);
     push(3);
     channel.end();
@@ -424,7 +424,7 @@ fn directories_that_hold_something_else_are_refused() {
     );
     fs::remove_dir_all(&second).unwrap();
 
-    // Not even by who writes this very trace.
+    // The writer of the same trace cannot use it either.
     whole(&channel, dir.path(), by_size());
     let error = open(&channel, &chunk(dir.path(), 2)).err().unwrap();
     assert!(

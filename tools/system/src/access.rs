@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who may read a trace on disk. A trace has the arguments of system calls and the addresses of
-//! kernel functions in it: it is its owner's alone, unless the user says otherwise.
+//! The permissions of a trace on disk. A trace contains the arguments of system calls and the addresses of kernel
+//! functions. So only its owner can read it, unless the user chooses otherwise.
 
 pub use rustix::fs::Gid;
 use rustix::fs::{fchmod, fchown, Mode};
@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 
-/// Where groups have their names.
+/// The file with the names of groups.
 const GROUPS: &str = "/etc/group";
 
 /// The permissions of a trace's directory and files, whatever the umask.
@@ -17,12 +17,12 @@ const GROUPS: &str = "/etc/group";
 pub struct Access {
     /// The directory's permission bits.
     mode: u32,
-    /// The group of both; if none, that which the file system gives them.
+    /// The group of both. [`None`]: the file system chooses it.
     group: Option<Gid>,
 }
 
 impl Default for Access {
-    /// The owner's alone.
+    /// Permissions for the owner alone.
     fn default() -> Self {
         Self {
             mode: 0o700,
@@ -32,7 +32,7 @@ impl Default for Access {
 }
 
 impl Access {
-    /// What the user asked for: a group without a mode may read.
+    /// The permissions that the user asked for. A group without a mode may read.
     pub fn new(mode: Option<u32>, group: Option<Gid>) -> Self {
         let usual = if group.is_some() { 0o750 } else { 0o700 };
         Self {
@@ -41,7 +41,7 @@ impl Access {
         }
     }
 
-    /// The files' permission bits: the directory's without those for execution.
+    /// The permission bits of files: those of the directory, without the bits for execution.
     fn file_mode(self) -> u32 {
         self.mode & 0o666
     }
@@ -65,7 +65,7 @@ impl Access {
             return Ok(());
         }
         let refused = fchmod(file, Mode::from_raw_mode(wanted));
-        // A file system without permissions shows those that it was mounted with.
+        // A file system without permissions shows the ones that it was mounted with.
         refused.or_else(|cause| match mode(file)? & !wanted {
             0 => Ok(()),
             _ => Err(explain(

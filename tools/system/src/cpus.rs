@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
-/// The CPUs that run now, as a list.
+/// The CPUs that are online now, as a list.
 pub const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// The CPUs that can ever run.
+/// The CPUs that can ever be online.
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
-/// The CPUs in these lists, which the kernel has taken, that are offline now.
+/// The CPUs in these lists that are offline now. The kernel has accepted the lists.
 pub fn offline<'a>(lists: impl Iterator<Item = &'a str>) -> io::Result<BTreeSet<u32>> {
     let mut lists = lists.peekable();
     if lists.peek().is_none() {
@@ -26,7 +26,7 @@ pub fn offline<'a>(lists: impl Iterator<Item = &'a str>) -> io::Result<BTreeSet<
     Ok(chosen.difference(&online).copied().collect())
 }
 
-/// The CPUs of a list, on a machine with CPUs 0 to `count` - 1. No CPU, if the list is wrong.
+/// The CPUs of a list, on a machine with CPUs 0 to `count` - 1. A wrong list has no CPU.
 pub fn parse(list: &str, count: u32) -> BTreeSet<u32> {
     let items: Result<Vec<_>, _> = CpuList::new(list, count).collect();
     let items = items.into_iter().flatten();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What can go wrong on the way of a trace, in the words that the user reads.
+//! The errors of all crates, in the words that the user reads.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The result of anything here.
+/// The result of a function that returns such an error.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error, with what it happened to.
+/// An error and its object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,15 +23,15 @@ pub enum Error {
     /// The tree is closed to this user.
     #[error("{}: permission denied: be root (try sudo), or in the group that the module was given (gid=, mode=)", path.display())]
     NotAllowed {
-        /// What could not be looked into.
+        /// The directory that could not be read.
         path: PathBuf,
     },
-    /// There is no session of that name.
+    /// No session has that name.
     #[error("there is no session `{session}` (there is: {})", there.join(", "))]
     NoSession {
         /// The name.
         session: String,
-        /// The names of those that there are.
+        /// The names of the existing sessions.
         there: Vec<String>,
     },
     /// A control file could not be read.
@@ -47,9 +47,9 @@ pub enum Error {
     Refused {
         /// The file.
         path: PathBuf,
-        /// What was written.
+        /// The text that was written.
         value: String,
-        /// The kernel's own words, from `error_log`; may be empty.
+        /// The kernel's reason, from `error_log`; may be empty.
         detail: String,
         /// The error number.
         cause: io::Error,
@@ -69,14 +69,14 @@ pub enum Error {
     /// A stream failed while a packet was taken from it.
     #[error("{stream}: {action} failed: {cause}")]
     Stream {
-        /// Which stream.
+        /// The stream.
         stream: String,
-        /// What was tried.
+        /// The operation.
         action: &'static str,
         /// Why.
         cause: io::Error,
     },
-    /// The trace on disk could not be written.
+    /// A file of a trace could not be written.
     #[error("cannot write {}: {cause}", path.display())]
     Write {
         /// The file.
@@ -84,49 +84,49 @@ pub enum Error {
         /// Why.
         cause: io::Error,
     },
-    /// The output directory holds something else.
+    /// The output directory has other contents.
     #[error("{}: {reason}", path.display())]
     OutputTaken {
         /// The directory.
         path: PathBuf,
-        /// What it holds, and what to do.
+        /// Its contents, and the remedy.
         reason: String,
     },
-    /// A trace on disk breaks the rules of its format.
+    /// A trace on disk violates its format.
     #[error("{}: at byte {offset}: {what}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The place in the file.
         offset: u64,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
-    /// The metadata text cannot be understood.
+    /// The metadata text cannot be parsed.
     #[error("metadata, line {line}: {what}")]
     Metadata {
         /// Line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
-    /// What a kernel left cannot be read.
+    /// The remains of a crashed kernel cannot be read.
     #[error("{what}")]
     Unrecoverable {
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// Anything else the system refused.
+    /// Any other error of the system.
     #[error("{what}: {cause}")]
     System {
-        /// What was tried.
+        /// The operation.
         what: String,
         /// Why.
         cause: io::Error,
     },
 }
 
-/// The kernel's own text where it gave one, else the error number's.
+/// The kernel's own text if it gave one, else that of the error number.
 fn refusal(cause: &io::Error, detail: &str) -> String {
     match detail.trim() {
         "" => cause.to_string(),
@@ -135,7 +135,7 @@ fn refusal(cause: &io::Error, detail: &str) -> String {
 }
 
 impl Error {
-    /// The error number behind it, if one is.
+    /// The error number, if the cause has one.
     pub fn os_error(&self) -> Option<i32> {
         match self {
             Self::Read { cause, .. }
@@ -163,7 +163,7 @@ impl Error {
         }
     }
 
-    /// For `map_err`: what was tried failed.
+    /// For `map_err`: the operation `what` failed.
     pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         |cause| Self::System {
             what: what.into(),

@@ -8,9 +8,9 @@ use std::io;
 use std::process::Child;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Raises the limit to the most that the system allows: there is a file for each stream, and a trace has
-/// more than a thousand streams on a large machine. The usual limit is for the sake of select(2), which nothing
-/// here uses. A command that is traced gets the usual limit back.
+/// Raises the limit to the maximum of the system. A large machine's trace has more than a thousand streams, and each
+/// needs an open file. The usual limit protects users of select(2), which this program does not use. A command that
+/// is traced gets the usual limit back.
 pub fn open_many() {
     let limit = getrlimit(Resource::Nofile);
     let _ = USUAL.set(limit.current);
@@ -18,14 +18,14 @@ pub fn open_many() {
         current: limit.maximum,
         ..limit
     };
-    // With the usual limit fewer streams can be open, and the error then says so.
+    // With the usual limit fewer streams can be open, and a later error says so.
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
 /// The limit as it was before [`open_many`].
 static USUAL: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Has `spawn` run a command with the limit that this process had before [`open_many`].
+/// Calls `spawn` so that its command gets the limit that this process had before [`open_many`].
 ///
 /// The limit is a property of all threads, and a new process inherits it. While the process is made, the limit is
 /// the usual one, if this process has at most half as many files open: another thread can open files meanwhile. With

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The system, as all other crates use it: files, permissions, limits, priority, signals, CPUs and times; and the
-//! [`Error`] of everything that can go wrong on the way of a trace.
+//! The system, as all other crates use it: files, permissions, limits, priority, signals, CPUs and times. Also the
+//! [`Error`] of all crates.
 
 #![forbid(unsafe_code)]
 

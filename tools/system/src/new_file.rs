@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files that commands write: for their owner alone, new unless replacing was asked for, never through a link.
+//! Output files of commands: for their owner alone, new unless the user asked to replace, never through a link.
 
 use rustix::fs::{linkat, openat, AtFlags, Mode, OFlags, CWD};
 use rustix::io::Errno;
@@ -12,8 +12,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
-/// A file that gets its name when it is complete. Until then it has none, so that nothing is left when the
-/// program is killed. On file systems that have no such files it has a hidden name.
+/// A file that gets its name when it is complete. Before that it has no name, so that no file is left if the program
+/// is killed. File systems without unnamed files get a hidden name instead.
 #[derive(Debug)]
 pub struct NewFile {
     file: Unnamed,
@@ -23,9 +23,9 @@ pub struct NewFile {
 
 #[derive(Debug)]
 enum Unnamed {
-    /// One without any name.
+    /// A file without a name.
     Nameless(File),
-    /// One with a hidden name, which is removed when this is dropped.
+    /// A file with a hidden name. Dropping this removes the file.
     Hidden(NamedTempFile),
 }
 
@@ -36,7 +36,7 @@ impl NewFile {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = match openat(CWD, folder(path), flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => Unnamed::Nameless(file.into()),
-            // EISDIR is of kernels that do not know the flag at that file system.
+            // Kernels that do not know the flag for that file system return EISDIR.
             Err(Errno::OPNOTSUPP | Errno::ISDIR) => Unnamed::Hidden(hidden(path)?),
             Err(e) => return Err(e.into()),
         };
@@ -55,12 +55,12 @@ impl NewFile {
         }
     }
 
-    /// Gives it its name.
+    /// Names the file.
     pub fn commit(self) -> io::Result<()> {
         let hidden = match self.file {
             Unnamed::Nameless(file) if !self.force => return link(&file, &self.path),
             Unnamed::Nameless(file) => {
-                // A link cannot replace a file, but another name can.
+                // A link cannot replace a file. So link to another name, and rename that.
                 let linked = builder().make_in(folder(&self.path), |name| link(&file, name));
                 linked?.into_temp_path()
             }
@@ -88,7 +88,7 @@ pub fn create(path: &Path, force: bool) -> io::Result<File> {
     options.open(path)
 }
 
-/// Opens a pipe, a device or a terminal, by its own name or by a link; none if a file is to be made.
+/// Opens a pipe, a device or a terminal, by its own name or by a link. [`None`]: the caller creates a file.
 pub fn special(path: &Path) -> io::Result<Option<File>> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => {
@@ -100,7 +100,7 @@ pub fn special(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Refuses what is there, unless it may be replaced.
+/// Refuses an existing file, unless it may be replaced.
 fn check(path: &Path, force: bool) -> io::Result<()> {
     let why = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -127,7 +127,7 @@ fn builder() -> Builder<'static, 'static> {
     builder
 }
 
-/// The folder of a file.
+/// The directory of a file.
 fn folder(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     folder.unwrap_or(Path::new("."))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text of foreign origin on a terminal.
+//! Text of unknown origin on a terminal.
 
 /// Returns whether a terminal obeys the character instead of showing it: control characters, and characters that
 /// change the direction of text.

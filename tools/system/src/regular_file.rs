@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Opens the files of a trace on disk: regular files only. Opening or reading a FIFO may wait
-//! for ever, and opening a device may start something.
+//! Opens the files of a trace on disk: regular files only. Opening or reading a FIFO may wait forever, and opening a
+//! device may have effects.
 
 use rustix::fs::OFlags;
 use std::fs::{self, File, FileType, OpenOptions};
@@ -9,11 +9,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Opens `path` for reading. Never waits; what is not a regular file is refused with a text that
-/// says what it is ([`io::ErrorKind::InvalidInput`]).
+/// Opens `path` for reading. Never waits. Refuses a file that is not regular, with a text that names its kind
+/// ([`io::ErrorKind::InvalidInput`]).
 pub fn open(path: &Path) -> io::Result<File> {
-    // Before it is opened, because opening a device can have effects; and after, because the name
-    // may have got another file meanwhile. If that is a FIFO, O_NONBLOCK opens it at once.
+    // The first check comes before open(2), because opening a device can have effects. The second comes after it,
+    // because the name may refer to another file by then. If that is a FIFO, O_NONBLOCK opens it at once.
     check(fs::metadata(path)?.file_type())?;
     let file = OpenOptions::new()
         .read(true)
@@ -23,9 +23,8 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens `path` for reading and writing as [`open`] does, with its old contents, or makes it,
-/// for its owner alone. A symbolic link is refused: in a directory of somebody else it could lead
-/// to any file.
+/// Opens `path` for reading and writing as [`open`] does, and keeps its contents. Creates a missing file, for its
+/// owner alone. Refuses a symbolic link, because in another user's directory it could lead to any file.
 pub fn open_or_create(path: &Path) -> io::Result<File> {
     match fs::symlink_metadata(path) {
         Ok(status) => check(status.file_type())?,
@@ -44,7 +43,7 @@ pub fn open_or_create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The largest file that is read whole: a description, a text beside a trace.
+/// The largest file that is read at once: a description, a text beside a trace.
 pub const LARGEST: u64 = 64 << 20;
 
 /// The bytes of the file `path`, opened as [`open`] does. A file of more than [`LARGEST`] bytes is refused.
@@ -104,7 +103,7 @@ mod tests {
         mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         assert_eq!(read_to_string(&file).unwrap(), "text");
         assert_eq!(read_to_string(&link).unwrap(), "text");
-        // Without a writer an ordinary open would wait here for ever.
+        // Without a writer an ordinary open would wait here forever.
         assert!(refusal(read_to_string(&fifo)).contains("a FIFO"));
         assert!(refusal(open(Path::new("/dev/null"))).contains("a device"));
         assert!(refusal(open(dir.path())).contains("a directory"));

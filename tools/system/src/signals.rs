@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Signals as something to wait for, so that a trace can be finished properly.
+//! Signals as file descriptors, so that a program can finish a trace properly.
 
 use crate::error::{Error, Result};
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
@@ -20,9 +20,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches SIGINT, SIGTERM, SIGHUP (which nohup may have switched off) and what else would end
-    /// the process in the midst of its work. Also makes a file-size limit an error like a full
-    /// disk (SIGXFSZ).
+    /// Catches SIGINT, SIGTERM, SIGHUP (which nohup may have switched off) and the other signals that would end the
+    /// process in the middle of its work. Makes a file-size limit (SIGXFSZ) an error like a full disk.
     pub fn catch() -> Result<Self> {
         Self::try_catch().map_err(Error::system("cannot catch signals"))
     }
@@ -38,7 +37,7 @@ impl Signals {
             }
             let (reader, writer) = UnixStream::pair()?;
             reader.set_nonblocking(true)?;
-            // The signal's own pipe first: who is woken finds it there.
+            // Writes to the signal's own pipe first: a woken thread finds the signal there.
             pipe::register(signal, writer)?;
             pipe::register(signal, waker.try_clone()?)?;
             pipes.push((signal, reader));
@@ -63,7 +62,7 @@ impl AsFd for Signals {
     }
 }
 
-/// Whether the signal was set to be ignored by whoever started this process.
+/// Returns whether the parent process set the signal to be ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -71,7 +70,7 @@ fn is_ignored(signal: i32) -> bool {
         .is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
 }
 
-/// Empties a pipe; whether it held anything.
+/// Empties a pipe. Returns whether it held anything.
 fn drain(pipe: &mut UnixStream) -> bool {
     let mut any = false;
     let mut buffer = [0; 64];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Times as system calls take them.
+//! Times in the form of system calls.
 
 use rustix::event::Timespec;
 use std::time::Duration;
 
-/// A duration as the kernel takes it.
+/// A duration in the kernel's form.
 pub fn timespec(time: Duration) -> Timespec {
     Timespec {
         tv_sec: time.as_secs() as i64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Limit of open files that a command gets.
+//! The limit of open files of a command.
 
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
@@ -15,7 +15,7 @@ fn current() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// The limit that a command sees which asks at once.
+/// The limit that a command sees if it asks at once.
 fn limit_of_command() -> u64 {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n"]).stdout(Stdio::piped());
@@ -52,7 +52,7 @@ fn a_command_has_the_usual_limit() {
         assert_eq!(limit_of_command(), USUAL);
         assert_eq!(current(), limit.maximum);
     }
-    // More than the usual limit are open: they stay open, and a command can be run.
+    // More files than the usual limit are open. They stay open, and a command can be run.
     let many: Vec<_> = (0..2 * USUAL)
         .map(|_| File::open("/dev/null").unwrap())
         .collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text that people read: styles, quantities, dates and progress, with nothing in it that commands a terminal.
+//! Text for people: styles, quantities, dates and progress. It contains no command for a terminal.
 
 #![forbid(unsafe_code)]
 
@@ -12,14 +12,14 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use system::printing::commands_terminal;
 
-/// Of headings.
+/// The style of headings.
 pub const HEADING: Style = Style::new().bold();
-/// Of good news.
+/// The style of good news.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// Of bad news.
+/// The style of bad news.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// Prints to standard output. Whoever closed it early has seen enough.
+/// Prints to standard output. Ignores the error if the reader has closed it.
 pub fn print(text: &str) -> io::Result<()> {
     let text = harmless(text);
     let mut out = anstream::stdout().lock();
@@ -29,13 +29,13 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Says something beside the result, on standard error.
+/// Prints a message beside the result, on standard error.
 pub fn say(message: impl std::fmt::Display) {
     let message = message.to_string();
     anstream::eprintln!("rtrace: {}", harmless(&message));
 }
 
-/// A name that anybody may have chosen, such as a task's: on one line, and harmless to the terminal.
+/// A name that any user may have chosen, such as a task's: on one line, and harmless to the terminal.
 pub fn printable(text: &str) -> String {
     text.replace(commands_terminal, "?")
 }

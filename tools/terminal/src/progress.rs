@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How far a trace has been read, for people.
+//! The progress of reading a trace, for people.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{stderr, IsTerminal};
 
-/// Below this a trace is read before a progress bar is of use.
+/// A smaller trace is read before a progress bar is useful.
 const LARGE: u64 = 128 << 20;
 
-/// A bar for reading a trace of this many bytes: hidden where it is of no use.
+/// A bar for reading a trace of this many bytes, hidden if it is not useful.
 pub fn reading(bytes: u64) -> anyhow::Result<ProgressBar> {
     if bytes < LARGE || !stderr().is_terminal() {
         return Ok(ProgressBar::hidden());

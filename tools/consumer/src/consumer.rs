@@ -2,10 +2,10 @@
 
 //! The loop that moves packets from the kernel to a sink.
 //!
-//! For each packet: get, hand to the sink, put. A packet is put only when the sink has every
-//! byte of it, so a consumer that dies loses nothing: the kernel hands the packet out again, and
-//! [`Sink::has`] knows it. Where a packet is on its way to the sink for a while, the other streams go on
-//! meanwhile; its own does not, and the kernel's buffer is what fills.
+//! For each packet: get it, pass it to the sink, put it. A packet is put only when the sink has every byte of it. So
+//! a consumer that dies loses nothing: the kernel hands out the packet again, and [`Sink::has`] recognizes it. While
+//! a packet is on its way to the sink, the other streams continue. Its own stream waits, and the kernel's buffer
+//! fills.
 
 use crate::sink::Sink;
 use crate::source::{Source, Stream};
@@ -21,22 +21,22 @@ use std::time::{Duration, Instant};
 use system::time::timespec;
 use system::{Error, Result};
 
-/// How often new CPUs are looked for.
+/// The interval of looking for new CPUs.
 const RESCAN: Duration = Duration::from_secs(1);
 
-/// Packets taken from one stream before the others have their turn.
+/// The number of packets taken from one stream before the next stream's turn.
 const TURN: u64 = 8;
 
-/// How long to wait when a stream says that it is readable and then gives nothing.
+/// The delay after a stream was readable and had no packet.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The epoll token of the descriptor that stops the loop; the others are places among the readers.
+/// The epoll token of the descriptor that stops the loop. Other tokens are indices of readers.
 const STOP: u64 = u64::MAX;
 
-/// That of the sink's news.
+/// The epoll token of the sink's news.
 const NEWS: u64 = STOP - 1;
 
-/// Why the loop ended.
+/// The reason why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The trace is over and every packet was read.
@@ -45,7 +45,7 @@ pub enum End {
     Stopped,
 }
 
-/// What one attempt to take a packet brought.
+/// The result of one attempt to take a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Took {
     Packet,
@@ -64,12 +64,12 @@ pub struct Consumer<S: Source> {
     exposed: Option<Exposed>,
 }
 
-/// Streams whose packets may be overwritten while a snapshot writes others.
+/// Streams whose packets may be overwritten while a snapshot writes other streams.
 #[derive(Debug)]
 pub struct Exposed {
-    /// How many.
+    /// Their number.
     pub streams: usize,
-    /// Why the first of them could not be taken at once.
+    /// The reason why the first of them could not be taken at once.
     pub cause: io::Error,
 }
 
@@ -103,7 +103,7 @@ struct Reader<T> {
     over: bool,
 }
 
-/// What a consumer has brought to its sink and given back.
+/// The packets that the sink has and that were returned to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Records in the packets below.
@@ -123,10 +123,9 @@ impl AddAssign for Written {
 }
 
 impl<S: Source> Consumer<S> {
-    /// Opens every stream, begins the sink, and hands it the description: from now on it has a
-    /// trace.
+    /// Opens every stream, begins the sink, and passes it the description. From now on the sink has a trace.
     pub fn open(mut source: S, begin: impl FnOnce(&S) -> Result<Box<dyn Sink>>) -> Result<Self> {
-        // The streams first: who has them open has the sink to itself.
+        // Opens the streams first, because the process that has them open is the only writer of the sink.
         let mut streams = Vec::new();
         for name in source.streams()? {
             if let Some(stream) = source.open(&name)? {
@@ -153,40 +152,40 @@ impl<S: Source> Consumer<S> {
         Ok(consumer)
     }
 
-    /// The trace read.
+    /// The trace that is read.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// What is written to.
+    /// The sink.
     pub fn sink(&self) -> &dyn Sink {
         &*self.sink
     }
 
-    /// Closes the streams; what was written to is left.
+    /// Closes the streams, and returns the sink.
     pub fn into_sink(self) -> Box<dyn Sink> {
         self.sink
     }
 
-    /// What was written so far.
+    /// The packets written so far.
     pub fn written(&self) -> Written {
         self.written
     }
 
-    /// The streams that the last snapshot did not take at one moment, although they are overwritten.
+    /// The streams that are overwritten, and that the last snapshot could not take at one moment.
     pub fn exposed(&mut self) -> Option<Exposed> {
         self.exposed.take()
     }
 
-    /// How many streams are open.
+    /// The number of open streams.
     pub fn streams(&self) -> usize {
         self.readers.len()
     }
 
-    /// Moves packets until the trace is over or `stop` is readable, then makes them durable. When it
-    /// was stopped, what the buffers hold is flushed and written first.
+    /// Moves packets until the trace is over or `stop` is readable, then makes them durable. If `stop` ended it,
+    /// flushes the buffers and writes their contents first.
     ///
-    /// After an error the sink has every packet written before it, whole.
+    /// After an error the sink has every packet written before the error, complete.
     pub fn run(&mut self, stop: impl AsFd) -> Result<End> {
         let end = self.pump(stop).and_then(|end| {
             if end == End::Stopped {
@@ -201,8 +200,8 @@ impl<S: Source> Consumer<S> {
         Ok(end)
     }
 
-    /// Writes what the buffers hold at this moment: a snapshot. What comes meanwhile is left in them.
-    /// Only once: nothing more is read from the streams then.
+    /// Writes a snapshot: the contents of the buffers at this moment. Later events stay in the buffers. Call it once:
+    /// it reads nothing more from the streams.
     pub fn snapshot(&mut self) -> Result<()> {
         let taken = self.try_snapshot();
         let synced = self.sink.sync();
@@ -213,7 +212,7 @@ impl<S: Source> Consumer<S> {
         self.rescan()?;
         let taken = self.take_all()?;
         let next = self.source.next_packets()?;
-        // First the streams that go on in the same memory.
+        // The streams that continue in the same memory come first, because they may be overwritten.
         for i in (0..taken.len()).filter(|&i| taken[i].is_none()) {
             let next = next.get(&self.readers[i].name).copied();
             self.write(i, self.most(i), next.unwrap_or(u64::MAX))?;
@@ -227,12 +226,12 @@ impl<S: Source> Consumer<S> {
         Ok(())
     }
 
-    /// Takes the packets of all streams, as near to one moment as can be: how many of each. [`None`]: of this one
-    /// the packet being written is closed, and no more.
+    /// Takes the packets of all streams, as near to one moment as possible. Returns the number for each stream.
+    /// [`None`]: the stream cannot take all at once; only its open packet was closed.
     fn take_all(&mut self) -> Result<Vec<Option<u64>>> {
         // A trace that is over overwrites nothing.
         let is_recorded = !self.source.next_packets()?.is_empty();
-        // That takes a while: all are prepared before the first is taken.
+        // Preparing takes long, so all streams are prepared before the first is taken.
         let prepare = |reader: &mut Reader<S::Stream>| reader.stream.prepare();
         let prepared: Vec<_> = match is_recorded {
             true => self.readers.iter_mut().map(prepare).collect(),
@@ -264,7 +263,7 @@ impl<S: Source> Consumer<S> {
         Ok(all)
     }
 
-    /// Writes up to `most` packets of one stream, those below number `next`.
+    /// Writes up to `most` packets of one stream whose numbers are below `next`.
     fn write(&mut self, i: usize, most: u64, next: u64) -> Result<()> {
         for _ in 0..most {
             match self.take_before(i, next)? {
@@ -313,8 +312,8 @@ impl<S: Source> Consumer<S> {
         }
     }
 
-    /// Brings what the buffers hold to the sink. A busy trace goes on meanwhile: no more is taken than
-    /// they could hold. One try more sees the end of a trace that is over.
+    /// Moves the contents of the buffers to the sink. A busy trace continues meanwhile, so this takes at most as many
+    /// packets as the buffers can hold. One more attempt detects the end of a trace that is over.
     fn flush(&mut self) -> Result<()> {
         self.close_packets()?;
         for i in 0..self.readers.len() {
@@ -325,7 +324,7 @@ impl<S: Source> Consumer<S> {
         Ok(())
     }
 
-    /// The same, and waits until the sink has all of it.
+    /// Like [`flush`](Self::flush), and waits until the sink has all packets.
     fn finish(&mut self) -> Result<()> {
         self.close_packets()?;
         let mut left: Vec<u64> = (0..self.readers.len()).map(|i| self.most(i)).collect();
@@ -338,7 +337,7 @@ impl<S: Source> Consumer<S> {
                         Took::Over => self.end_stream(i)?,
                     }
                 }
-                // The last one that is taken of a busy stream, too.
+                // Also puts the last packet taken from a busy stream.
                 self.put_sent(i)?;
             }
             let waits = self.readers.iter().any(|reader| reader.sent.is_some());
@@ -350,7 +349,7 @@ impl<S: Source> Consumer<S> {
         }
     }
 
-    /// Has the sink attend to its news, and goes on with the streams whose packet it has then.
+    /// Handles the sink's news, and continues with the streams whose packet the sink has now.
     fn attend(&mut self) -> Result<Took> {
         self.sink.attend()?;
         let mut result = Took::Nothing;
@@ -365,7 +364,7 @@ impl<S: Source> Consumer<S> {
         Ok(result)
     }
 
-    /// Closes the packets being written, of all streams as near to one moment as can be.
+    /// Closes the open packets of all streams, as near to one moment as possible.
     fn close_packets(&mut self) -> Result<()> {
         for reader in self.readers.iter_mut().filter(|reader| !reader.over) {
             reader
@@ -376,14 +375,14 @@ impl<S: Source> Consumer<S> {
         Ok(())
     }
 
-    /// How many packets a buffer can hold, and one that is closed meanwhile, and one try more.
+    /// The number of packets that a buffer can hold, plus one that is closed meanwhile, plus one attempt.
     fn most(&self, i: usize) -> u64 {
         let count = self.source.subbuf_count(&self.readers[i].name);
         count.saturating_add(2)
     }
 
-    /// Takes up to `most` packets of one stream. What the last attempt brought, or
-    /// [`Took::Packet`] if any was taken.
+    /// Takes up to `most` packets of one stream. Returns [`Took::Over`] if the stream has ended, otherwise
+    /// [`Took::Packet`] if any packet was taken.
     fn drain(&mut self, i: usize, most: u64) -> Result<Took> {
         let mut result = Took::Nothing;
         for _ in 0..most {
@@ -404,7 +403,7 @@ impl<S: Source> Consumer<S> {
         self.take_before(i, u64::MAX)
     }
 
-    /// The same, if its number is below `next`. If not it is left, and the stream is done with.
+    /// Takes a packet if its number is below `next`. Otherwise leaves it, and ends the stream.
     fn take_before(&mut self, i: usize, next: u64) -> Result<Took> {
         if !self.put_sent(i)? {
             return Ok(Took::Nothing);
@@ -428,16 +427,16 @@ impl<S: Source> Consumer<S> {
             },
         };
         if packet.sequence >= next {
-            // The kernel has it again when the stream is closed.
+            // Closing the stream returns the packet to the kernel.
             *over = true;
             return Ok(Took::Over);
         }
-        // An earlier run wrote it, and died before it gave it back.
+        // An earlier run may have written the packet, and died before it returned it.
         if !self.sink.has(*number, packet.sequence) {
             if self.sink.is_full(packet.size) {
                 turn(&self.source, &mut *self.sink)?;
             }
-            // An event that the packet carries may have been described only now.
+            // The description of an event in this packet may be new.
             if let Some(text) = self.source.metadata()? {
                 self.sink.describe(&text)?;
             }
@@ -447,13 +446,13 @@ impl<S: Source> Consumer<S> {
         }
         *sent = Some(packet);
         if !self.put_sent(i)? {
-            // That the next one is finished is of no use until then.
+            // Until the sink has this packet, a notice about the next one is of no use.
             self.unwatch(i)?;
         }
         Ok(Took::Packet)
     }
 
-    /// Gives the packet back that is on its way to the sink, if the sink has it. Whether none is on its way.
+    /// Returns the packet on its way to the kernel, if the sink has it. Returns whether no packet is on its way now.
     fn put_sent(&mut self, i: usize) -> Result<bool> {
         let Reader {
             stream,
@@ -482,7 +481,7 @@ impl<S: Source> Consumer<S> {
         Ok(true)
     }
 
-    /// Opens the streams of CPUs that have appeared.
+    /// Opens the streams of new CPUs.
     fn rescan(&mut self) -> Result<()> {
         for name in self.source.streams()? {
             if self.readers.iter().any(|reader| reader.name == name) {
@@ -529,7 +528,7 @@ impl<S: Source> Consumer<S> {
         epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN).map_err(Error::system("epoll"))
     }
 
-    /// Waits for any descriptor; the tokens of those that are ready.
+    /// Waits for any descriptor. Returns the tokens of the ready ones.
     fn wait(&self, time: Duration) -> Result<Vec<u64>> {
         let mut events = Vec::with_capacity(64);
         match epoll::wait(
@@ -543,7 +542,7 @@ impl<S: Source> Consumer<S> {
     }
 }
 
-/// Waits until a descriptor is readable, or for a while.
+/// Waits until a descriptor is readable, or times out.
 fn wait_for(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
     let mut fds = [PollFd::new(&fd, PollFlags::IN)];
     match poll(&mut fds, Some(&timespec(RESCAN))) {
@@ -552,12 +551,12 @@ fn wait_for(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
     }
 }
 
-/// Has the sink go on elsewhere.
+/// Makes the sink continue elsewhere.
 fn turn(source: &impl Source, sink: &mut dyn Sink) -> Result<()> {
     sink.turn(&|| source.counters())
 }
 
-/// A stream is called as the sink calls it.
+/// Makes an error that names the stream as the sink does.
 fn stream_error<'a>(
     sink: &'a dyn Sink,
     number: usize,

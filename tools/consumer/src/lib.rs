@@ -2,8 +2,8 @@
 
 //! Moves the packets of a trace from a [`Source`] to a [`Sink`].
 //!
-//! [`Consumer`] is the loop. It knows streams only by the traits [`Source`] and [`Stream`], so that its tests need no
-//! kernel, and what it writes to only by [`Sink`]. [`viewer`] has the sink that hands events on as they come,
+//! [`Consumer`] is the loop. It uses streams only through the traits [`Source`] and [`Stream`], so that its tests
+//! need no kernel, and its output only through [`Sink`]. [`viewer`] has a sink that passes on events as they arrive,
 //! [`stats`] the kernel's counters of a trace.
 
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where packets go: the seam between the consumer and what it writes.
+//! The interface between the consumer and its output.
 
 use crate::source::Stream;
 use crate::state::State;
@@ -13,67 +13,66 @@ use system::Result;
 
 /// Takes the packets of one trace.
 pub trait Sink: Debug + Send {
-    /// Whether it held a part of the trace before.
+    /// Returns whether it already held a part of the trace.
     fn resumed(&self) -> bool;
 
-    /// Takes the description, whole or not at all. It covers all packets up to the next call.
+    /// Takes the description, completely or not at all. The description covers all packets up to the next call.
     fn describe(&mut self, metadata: &str) -> Result<()>;
 
-    /// Gets ready for the packets of a stream; the number by which it is called from now on.
+    /// Prepares for the packets of a stream. Returns the number that identifies the stream from now on.
     fn open(&mut self, stream: &StreamName) -> Result<usize>;
 
-    /// The number of the last packet of a stream that it has: all of it, where an end of this program
-    /// does not take it away.
+    /// The number of the last packet of a stream that the sink has: all bytes of it, where the end of this program
+    /// does not destroy them.
     fn last(&self, stream: usize) -> Option<u64>;
 
-    /// Whether it has a packet, which may then be given back.
+    /// Returns whether it has a packet, which may then be returned to the kernel.
     fn has(&self, stream: usize, sequence: u64) -> bool {
         self.last(stream).is_some_and(|last| sequence <= last)
     }
 
-    /// Takes all of the packet that `from` holds, whose number is `stream`. After an error it has
-    /// nothing of it. Without one it has it, or it is on its way and [`last`](Self::last) will say when it
-    /// has it; until then it gets no other one of the stream.
+    /// Takes the whole packet that `from` holds, for the stream `stream`. After an error it has nothing of the
+    /// packet. After success it has the packet, or the packet is on its way, and [`last`](Self::last) tells when it
+    /// has arrived. Until then it gets no other packet of the stream.
     fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()>;
 
-    /// What messages call a stream.
+    /// The name of a stream in messages.
     fn name(&self, stream: usize) -> String;
 
-    /// Becomes readable when there is something to [`attend`](Self::attend) to; none for a sink that has a
-    /// packet as soon as it has taken it.
+    /// A descriptor that is readable when [`attend`](Self::attend) has work. [`None`]: the sink has each packet as
+    /// soon as it has taken it.
     fn news(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Attends to what came; it may have more packets then.
+    /// Handles its news. It may have more packets then.
     fn attend(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Whether it shall [`turn`](Self::turn) before it gets a packet of so many bytes.
+    /// Returns whether it must [`turn`](Self::turn) before it gets a packet of this size.
     fn is_full(&self, _bytes: u64) -> bool {
         false
     }
 
-    /// When it shall get what the buffers hold and then [`turn`](Self::turn), if it shall.
+    /// The time at which it must get the contents of the buffers and then [`turn`](Self::turn), if any.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// What comes goes elsewhere. `stats` reads the text of the kernel's counters (empty if they are
-    /// gone).
+    /// Continues elsewhere: later packets go to another place. `stats` reads the text of the kernel's counters (empty
+    /// if they are gone).
     fn turn(&mut self, _stats: &dyn Fn() -> Result<String>) -> Result<()> {
         Ok(())
     }
 
-    /// Makes durable what it has.
+    /// Makes its packets durable.
     fn sync(&mut self) -> Result<()>;
 
-    /// No packet comes any more. Notes why, how many events the kernel recorded that it will never
-    /// have, and the text of the kernel's counters (empty if they are gone).
+    /// Ends the output: no packet follows. Notes the reason, the number of events that the kernel recorded and that
+    /// it will never have, and the text of the kernel's counters (empty if they are gone).
     fn end(self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()>;
 
-    /// Removes what it has made, for a trace that nobody wants. It must not have held anything
-    /// before.
+    /// Removes everything that it has made, for a discarded trace. Call it only if it held nothing before.
     fn discard(self: Box<Self>) -> Result<()>;
 }

@@ -8,13 +8,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It goes on, or whoever wrote the trace was killed.
+    /// The recording continues, or the process that wrote the trace was killed.
     Writing,
     /// The trace was over and all of it was read.
     Over,
-    /// It ended before the trace did: by a signal, as a snapshot, or because the next chunk began.
+    /// The recording ended before the trace: by a signal, as a snapshot, or because the next chunk began.
     Stopped,
-    /// It ended because something could not be written or read.
+    /// The recording ended because of an error in reading or writing.
     Failed,
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The counters of a trace: of each channel, as its `stats` file shows them, and of all.
+//! The counters of a trace: of each channel, as its `stats` file shows them, and their sum.
 
 use crate::totals::Totals;
 use rtrace_abi::names::FIRST_CHANNEL;
 use serde::Serialize;
 
-/// The counters of one CPU, or of all.
+/// The counters of one CPU, or of all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Records committed.
     pub recorded: u64,
-    /// Records overwritten before anyone read them.
+    /// Records that were overwritten before a reader had them.
     pub overwritten: u64,
     /// Discarded: the buffer was full.
     pub full: u64,
@@ -27,11 +27,11 @@ pub struct Counters {
     pub busy: u64,
     /// Packets finished.
     pub packets: u64,
-    /// Bytes of them.
+    /// Bytes of finished packets.
     pub bytes: u64,
-    /// Packets that readers took and gave back.
+    /// Packets that readers took and returned.
     pub read_packets: u64,
-    /// Records in those.
+    /// Records in these packets.
     pub read_records: u64,
 }
 
@@ -50,7 +50,7 @@ impl Counters {
         .fold(0, u64::saturating_add)
     }
 
-    /// Records that no reader can have any more.
+    /// Records that no reader can get any more.
     pub fn lost(&self) -> u64 {
         self.discarded().saturating_add(self.overwritten)
     }
@@ -62,7 +62,7 @@ impl Counters {
             .saturating_sub(self.read_records)
     }
 
-    /// Totals as the kernel sees them.
+    /// The totals from the kernel's point of view.
     pub fn totals(&self) -> Totals {
         Totals {
             recorded: self.recorded.saturating_sub(self.overwritten),
@@ -70,7 +70,7 @@ impl Counters {
         }
     }
 
-    /// Adds another's.
+    /// Adds another table's counters.
     fn add(&mut self, other: &Self) {
         for (sum, value) in [
             (&mut self.recorded, other.recorded),
@@ -104,7 +104,7 @@ impl Counters {
             "bytes" => &mut self.bytes,
             "read_packets" => &mut self.read_packets,
             "read_records" => &mut self.read_records,
-            // A newer module may count more than is known here.
+            // A newer module may have more counters.
             _ => return,
         };
         *field = value;
@@ -131,7 +131,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Reads the text table: a header line, a row per CPU, and the row `total`.
+    /// Parses the text table: a header line, a row per CPU, and the row `total`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut lines = text.lines().filter(|line| !line.trim().is_empty());
         let header = lines.next().ok_or("an empty table")?;
@@ -159,7 +159,7 @@ impl Stats {
         Ok(stats)
     }
 
-    /// Adds another's.
+    /// Adds another table's rows.
     fn add(&mut self, other: &Self) {
         for row in &other.cpus {
             match self.cpus.iter_mut().find(|known| known.cpu == row.cpu) {
@@ -188,13 +188,13 @@ pub struct TraceStats {
     /// The sums of its channels.
     #[serde(flatten)]
     pub all: Stats,
-    /// Those of each channel.
+    /// The counters of each channel.
     pub channels: Vec<ChannelStats>,
 }
 
 impl TraceStats {
-    /// Reads the text tables of channels, each behind a line `channel NAME`. A table without such a
-    /// line is of the channel that each session has.
+    /// Parses the text tables of channels, each after a line `channel NAME`. A table without such a line belongs to
+    /// the channel that each session has.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut tables: Vec<(&str, String)> = Vec::new();
         for line in text.lines() {
@@ -267,7 +267,7 @@ mod tests {
         let names: Vec<_> = stats.channels.iter().map(|c| c.channel.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(stats.channels[1].stats, Stats::parse(other).unwrap());
-        // As it was before there were several.
+        // The form of older versions, with one channel.
         let before = TraceStats::parse(one).unwrap();
         assert_eq!(before.channels[0].channel, "channel0");
         assert_eq!(before.all, Stats::parse(one).unwrap());

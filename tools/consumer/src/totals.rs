@@ -6,7 +6,7 @@ use crate::stats::Counters;
 use serde::Serialize;
 use std::fmt;
 
-/// What a trace holds and what it lacks.
+/// The number of events that a trace has and lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Events recorded.
@@ -16,8 +16,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Of a trace with these counters, of which so many events were read: what the kernel recorded and
-    /// nobody has is lost too, however that came.
+    /// The totals of a trace with these counters, of which `recorded` events were read. Every event that the kernel
+    /// recorded and no file has is lost, too.
     pub fn of(all: &Counters, recorded: u64) -> Self {
         let kept = all.recorded.saturating_sub(all.overwritten);
         Self {

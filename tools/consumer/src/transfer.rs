@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One packet's way: splice from the stream into a pipe, splice from the pipe into a file. No byte passes
-//! through this process's memory, unless the packet is wanted there.
+//! The path of one packet: splice from the stream into a pipe, splice from the pipe into a file. No byte passes
+//! through this process's memory, unless the caller asks for the bytes.
 
 use crate::source::Stream;
 use rustix::pipe::{
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Which side of a transfer failed.
+/// The side of a transfer that failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The stream.
@@ -35,7 +35,7 @@ impl Transfer {
         Self::of(reader, writer)
     }
 
-    /// By this pipe, which is empty. Whoever is not root and has many gets small ones.
+    /// Uses this empty pipe. Users other than root with many pipes get small ones.
     fn of(reader: OwnedFd, writer: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             capacity: fcntl_getpipe_size(&writer)?,
@@ -44,10 +44,10 @@ impl Transfer {
         })
     }
 
-    /// Moves the whole packet held, `size` bytes, to the file's current position.
+    /// Moves the whole held packet, `size` bytes, to the file's current position.
     ///
-    /// After a failure the pipe is a new one, so that no byte of this packet is left in it;
-    /// the file may have got a part of the packet.
+    /// After a failure the pipe is replaced, so that no byte of this packet is left in it. The file may have a part
+    /// of the packet.
     pub fn packet(
         &mut self,
         stream: &mut dyn Stream,
@@ -57,7 +57,7 @@ impl Transfer {
         self.move_packet(stream, size, |pipe, length| splice_into(file, pipe, length))
     }
 
-    /// Reads the whole packet held, `size` bytes, into memory.
+    /// Reads the whole held packet, `size` bytes, into memory.
     pub fn read_packet(&mut self, stream: &mut dyn Stream, size: u64) -> Result<Vec<u8>, Failure> {
         let mut packet = Vec::new();
         self.move_packet(stream, size, |pipe, length| {
@@ -68,7 +68,7 @@ impl Transfer {
         Ok(packet)
     }
 
-    /// Moves the packet through the pipe: `empty` takes so many bytes out of that.
+    /// Moves the packet through the pipe: `empty` takes a number of bytes out of it.
     fn move_packet(
         &mut self,
         stream: &mut dyn Stream,
@@ -104,7 +104,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Makes room for a whole packet where the system lets us; else it goes in parts.
+    /// Makes room for a whole packet, if the system allows it. Otherwise the packet moves in parts.
     fn enlarge(&mut self, size: u64) {
         let wanted = usize::try_from(size).unwrap_or(usize::MAX).min(1 << 30);
         if wanted > self.capacity {
@@ -146,7 +146,7 @@ mod tests {
     use rtrace_abi::ioctl::Packet;
     use std::os::fd::BorrowedFd;
 
-    /// Writes as much as is asked for, or fails where that would block.
+    /// Writes all bytes, or fails where that would block.
     struct Bytes(OwnedFd);
 
     impl AsFd for Bytes {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The sink that hands a trace on while it is recorded, event by event, in order of time.
+//! The sink that passes on a trace while it is recorded, event by event, in order of time.
 //!
-//! Every [`PERIOD`] it has the consumer flush all buffers. What the packets had brought until the flush
-//! before is older than anything that can still come: it is handed on. So an event is handed on after at
-//! most two periods, also where other CPUs are silent; and a packet that a flush closed, and whose writer
-//! was interrupted in it, has a period of grace.
+//! Every [`PERIOD`] the consumer flushes all buffers. The events that had arrived before the last flush are older
+//! than any event that can still arrive, so they are passed on. So an event is passed on after at most two periods,
+//! even if other CPUs are silent. If a writer was interrupted in a packet that a flush closed, that packet has one
+//! period of grace.
 //!
-//! Losses are in the header of the packet that ends behind them: where a buffer ran full they are known
-//! when its next packet has come.
+//! Losses are in the header of the packet that ends after them. If a buffer ran full, they are known when its next
+//! packet has arrived.
 
 use crate::sink::Sink;
 use crate::source::Stream;
@@ -20,24 +20,24 @@ use std::fmt;
 use std::time::{Duration, Instant};
 use system::{Error, Result};
 
-/// How often what has come is handed on.
+/// The interval of passing on events.
 pub const PERIOD: Duration = Duration::from_millis(40);
 
-/// Bytes in memory above which that is done at once.
+/// If more bytes are in memory, events are passed on at once.
 const MOST: usize = 64 << 20;
 
-/// Who looks at a trace.
+/// The receiver of a live trace.
 pub trait View: Send {
-    /// The trace's description, before anything else, and when it has changed.
+    /// Gets the trace's description, before everything else, and each time it has changed.
     fn describe(&mut self, metadata: &Metadata) -> Result<()>;
 
-    /// The next item, of the stream with this number.
+    /// Gets the next item, of the stream with this number.
     fn item(&mut self, stream: usize, item: &Item<'_>) -> Result<()>;
 
-    /// For the moment there is no more. All that happened up to the clock value `time` has come.
+    /// No more items for the moment. All events up to the clock value `time` have arrived.
     fn pause(&mut self, time: u64) -> Result<()>;
 
-    /// Nothing comes any more.
+    /// No more items at all.
     fn end(&mut self) -> Result<()>;
 }
 
@@ -46,13 +46,13 @@ pub struct Viewer<V> {
     view: V,
     feed: Feed,
     transfer: Transfer,
-    /// Up to when everything had come at the last turn.
+    /// The time up to which everything had arrived at the last turn.
     complete: u64,
     next_turn: Instant,
 }
 
 impl<V: View> Viewer<V> {
-    /// For this view.
+    /// Makes a sink for this view.
     pub fn new(view: V) -> Result<Self> {
         Ok(Self {
             view,
@@ -63,7 +63,7 @@ impl<V: View> Viewer<V> {
         })
     }
 
-    /// Hands on what has come up to the clock value `until`.
+    /// Passes on the items up to the clock value `until`.
     fn hand_on(&mut self, until: u64) -> Result<()> {
         while let Some((stream, item)) = self.feed.next_item(until)? {
             self.view.item(stream, &item)?;
@@ -130,7 +130,7 @@ impl<V: View> Sink for Viewer<V> {
         Ok(())
     }
 
-    /// All that there is has come.
+    /// Everything has arrived.
     fn sync(&mut self) -> Result<()> {
         self.hand_on(u64::MAX)
     }

@@ -19,7 +19,7 @@ use synthetic::UUID;
 use system::Error;
 use tempfile::TempDir;
 
-/// What stops a consumer: the second half is written to.
+/// A pair that stops a consumer when its second half is written to.
 fn stopper() -> (OwnedFd, OwnedFd) {
     pipe_with(PipeFlags::CLOEXEC).unwrap()
 }
@@ -28,15 +28,15 @@ fn file(dir: &TempDir, cpu: u32) -> Vec<u8> {
     fs::read(dir.path().join(format!("channel0_cpu{cpu}"))).unwrap()
 }
 
-/// A sink that is no directory: it has the packets' numbers, by stream.
+/// A sink in memory: it has the packets' numbers, by stream.
 #[derive(Debug, Default)]
 struct Numbers {
     streams: Vec<(StreamName, Vec<u64>)>,
-    /// At which it fails.
+    /// The packet at which it fails.
     bad: Option<u64>,
 }
 
-/// What a test sees of it.
+/// The test's view of the sink.
 #[derive(Clone, Debug, Default)]
 struct Shared(Arc<Mutex<Numbers>>);
 
@@ -162,7 +162,7 @@ fn a_packet_that_the_sink_does_not_take_is_not_given_back() {
     assert_eq!(streams[0].0.to_string(), "channel0_cpu0");
     assert_eq!(streams[0].1, [2]);
     assert_eq!(streams[1].1.last(), Some(&2));
-    // A stream's own failure goes by the sink's name for it.
+    // The error of a stream has the sink's name for it.
     channel.add(0);
     channel.with(0, |mut buffer| {
         buffer.push(packet(0, 3, 4096));
@@ -216,7 +216,7 @@ fn a_snapshot_leaves_the_trace_alone() {
 #[test]
 fn a_snapshot_leaves_what_comes_after_its_moment() {
     let (channel, dir) = (Channel::new(3), TempDir::new().unwrap());
-    // Of CPU 0 two are finished and one comes meanwhile; of CPU 1 all come meanwhile; CPU 2 is over.
+    // Of CPU 0 two packets are finished and one follows meanwhile; of CPU 1 all follow meanwhile; CPU 2 is over.
     for (cpu, sequences, next) in [(0, 7..10, Some(9)), (1, 4..6, Some(4)), (2, 0..3, None)] {
         for sequence in sequences {
             channel.with(cpu, |mut buffer| buffer.push(packet(cpu, sequence, 4096)));
@@ -248,7 +248,7 @@ fn a_snapshot_takes_all_at_one_moment() {
             buffer.push(packet(cpu, 7, 4096));
             buffer.open = Some(packet(cpu, 8, 4096));
             buffer.late = Some(packet(cpu, 9, 4096));
-            // CPU 1 cannot; of CPU 2 nothing is overwritten.
+            // CPU 1 cannot be taken at once; on CPU 2 nothing is overwritten.
             buffer.refuses = [None, Some(Errno::NOMEM), Some(Errno::OPNOTSUPP)][cpu as usize];
         });
         let mut next = channel.next_packets.lock().unwrap();
@@ -281,7 +281,7 @@ fn cpus_that_appear_are_read() {
         let end = scope.spawn(|| consumer.run(&stop));
         channel.add(1);
         channel.with(1, |mut buffer| buffer.push(packet(1, 0, 4096)));
-        // Just before the end another one.
+        // Another packet arrives just before the end.
         while channel.with(1, |buffer| buffer.put.is_empty()) {
             thread::sleep(Duration::from_millis(10));
         }
@@ -322,8 +322,7 @@ fn a_restart_continues_without_gap_or_double() {
     let (channel, dir) = (Channel::new(1), TempDir::new().unwrap());
     let packets: Vec<_> = (0..4).map(|sequence| packet(0, sequence, 20_000)).collect();
     let expected: Vec<u8> = packets.iter().flat_map(|packet| packet.1.clone()).collect();
-    // The first consumer wrote two packets and died before it gave back the second, and
-    // within the third.
+    // The first consumer wrote two packets, or fewer, and a part of the next. It died before it returned the last.
     for (whole, part) in [(2, 0), (2, 1), (2, 95), (2, 19_000), (0, 50), (1, 0)] {
         let length = whole * packets[0].1.len() + part;
         fs::write(
@@ -365,7 +364,7 @@ fn a_packet_half_read_is_taken_back() {
         other => panic!("{other:?}"),
     }
     assert!(file(&dir, 0) == packets[0].1);
-    // The next one goes on there.
+    // The next consumer continues there.
     *channel.metadata.lock().unwrap() = Some(synthetic::metadata(UUID, Layout::Compact));
     channel.with(0, |mut buffer| buffer.fail_after = None);
     assert_eq!(run(&channel, dir.path()).unwrap(), End::Over);
@@ -389,7 +388,7 @@ fn another_directory_is_refused() {
     let error = run(&channel, &dir.path().join("letter")).unwrap_err();
     assert!(error.to_string().contains("is no directory"), "{error}");
 
-    // What is left of one that was killed before it had metadata is no obstacle.
+    // The rest of a consumer that was killed before it had metadata is no obstacle.
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join(".metadata.new"), "/* CTF").unwrap();
     fs::write(dir.path().join(".recording"), "trace").unwrap();

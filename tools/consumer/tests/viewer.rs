@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A trace that is looked at while it is recorded.
+//! A trace that is viewed while it is recorded.
 
 use consumer::viewer::{View, Viewer};
 use consumer::{Consumer, End, Sink, State};
@@ -20,7 +20,7 @@ fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
     PacketBuilder::new(Layout::Compact, cpu, number, begin)
 }
 
-/// A packet as the kernel gives it.
+/// A packet in the kernel's format.
 fn full(builder: PacketBuilder, end: u64) -> Full {
     let records = builder.records;
     let bytes = builder.close(end, 4096);
@@ -46,7 +46,7 @@ fn text(item: &Item<'_>) -> String {
     }
 }
 
-/// A feed with so many streams.
+/// A feed with this many streams.
 fn feed(cpus: u32) -> Feed {
     let mut feed = Feed::default();
     feed.describe(&synthetic::metadata(UUID, Layout::Compact))
@@ -60,7 +60,7 @@ fn feed(cpus: u32) -> Feed {
     feed
 }
 
-/// What a feed gives up to this time.
+/// Reads the items that a feed has up to this time.
 fn read(feed: &mut Feed, until: u64) -> Vec<(usize, String)> {
     let mut items = Vec::new();
     while let Some((stream, item)) = feed.next_item(until).unwrap() {
@@ -105,7 +105,7 @@ fn nothing_comes_before_its_time() {
     ];
     assert_eq!(read(&mut feed, 79), items(&expected));
     assert_eq!(read(&mut feed, u64::MAX), items(&[(0, "whole 80")]));
-    // Later than it should: at once.
+    // A late packet is passed on at once.
     feed.push(1, packet(1, 1, 36).softirq(37, 0).close(38, 8))
         .unwrap();
     assert_eq!(
@@ -160,8 +160,7 @@ fn an_error_is_the_end() {
     assert!(feed.next_item(u64::MAX).unwrap().is_none());
 }
 
-/// In each of several rounds of 100 ticks each CPU has a packet with events at these times, or is
-/// silent.
+/// In each of several rounds of 100 ticks, each CPU has a packet with events at these times, or is silent.
 fn rounds() -> impl Strategy<Value = Vec<Vec<Option<Vec<u64>>>>> {
     let events = prop::collection::vec(0_u64..100, 0..6);
     let packet = prop::option::of(events);
@@ -169,7 +168,7 @@ fn rounds() -> impl Strategy<Value = Vec<Vec<Option<Vec<u64>>>>> {
 }
 
 proptest! {
-    /// With a flush at the end of each round, and what had come up to the one before.
+    /// With a flush at the end of each round, the view has the items that had arrived before the last flush.
     #[test]
     fn events_are_sorted(rounds in rounds()) {
         let mut feed = feed(3);
@@ -200,7 +199,7 @@ proptest! {
 }
 
 proptest! {
-    /// Whatever bytes come, there are items or an error.
+    /// For any bytes the result is items or an error.
     #[test]
     fn any_packet_is_answered(
         changes in prop::collection::vec((0_usize..400, any::<u8>()), 1..4),
@@ -228,7 +227,7 @@ proptest! {
     }
 }
 
-/// What a test sees of a view.
+/// The test's view of the items.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -242,7 +241,7 @@ impl Seen {
         Ok(())
     }
 
-    /// The events seen.
+    /// The events that the view got.
     fn events(&self) -> Vec<String> {
         let mut lines = self.lines();
         lines.retain(|line| line.starts_with("event"));
@@ -268,7 +267,7 @@ impl View for Seen {
     }
 }
 
-/// An event is seen soon, also if another CPU is silent, and behind what came before it on a third.
+/// An event is passed on soon, even if another CPU is silent, and after the older events of a third CPU.
 #[test]
 fn events_are_seen_while_the_trace_goes_on() {
     let channel = Channel::new(3);
@@ -298,7 +297,7 @@ fn events_are_seen_while_the_trace_goes_on() {
     }
     assert_eq!(seen.events(), ["event 3", "event 5", "event 10"]);
     assert_eq!(seen.lines()[0], "describe 1");
-    // What is left when the trace ends.
+    // The rest is passed on when the trace ends.
     channel.with(2, |mut buffer| {
         buffer.push(full(packet(2, 0, 30).softirq(31, 0), 40));
     });
@@ -311,7 +310,7 @@ fn events_are_seen_while_the_trace_goes_on() {
     assert_eq!(seen.lines().last().unwrap(), "end");
 }
 
-/// One that nobody reads.
+/// A view whose output is closed.
 struct Closed;
 
 impl View for Closed {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The system calls: their numbers, and the order of their arguments, which is not that of a record. (That
-//! has what arguments point to behind numbers, and what the call only writes to at its exit.)
+//! The system calls: their numbers, and the order of their arguments. A record has another order: data that arguments
+//! point to comes after numbers, and data that the call writes is in its exit.
 //!
-//! They come from the module's own table, which is compiled here, too.
+//! The data comes from the module's own table, which is compiled here, too.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What is known of a system call.
+/// The known facts about a system call.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     number: u32,
-    /// Their names and kinds.
+    /// The names and kinds of its arguments.
     arguments: &'static [(&'static str, &'static str)],
 }
 
-/// What the table asks for.
+/// The macro that the table calls.
 mod describe {
     macro_rules! syscalls {
         ($($number:literal $name:ident($($argument:ident: $kind:ident),*);)*) => {
@@ -36,7 +36,7 @@ mod table;
 static CALLS: LazyLock<HashMap<&str, Call>> =
     LazyLock::new(|| table::CALLS.iter().copied().collect());
 
-/// Whether a system call is called so.
+/// Whether a system call has this name.
 pub fn is_call(name: &str) -> bool {
     CALLS.contains_key(name)
 }
@@ -51,20 +51,20 @@ pub fn number(name: &str) -> Option<u32> {
     CALLS.get(name).map(|call| call.number)
 }
 
-/// The place of an argument in its call; none if either is not known.
+/// The position of an argument in its call. [`None`]: the call or the argument is unknown.
 pub fn position(call: &str, argument: &str) -> Option<usize> {
     let mut arguments = arguments(call).iter();
     arguments.position(|(name, _)| *name == argument)
 }
 
-/// The arguments of a call: their names, and what kind of argument the module's table says that each is.
+/// The arguments of a call: their names, and their kinds in the module's table.
 pub fn arguments(call: &str) -> &'static [(&'static str, &'static str)] {
     CALLS.get(call).map_or(&[], |call| call.arguments)
 }
 
-/// Whether an argument is a descriptor of who calls.
+/// Whether an argument is a descriptor of the calling process.
 pub fn is_descriptor(call: &str, argument: &str) -> bool {
-    // That is one of another process.
+    // This one is a descriptor of another process.
     if (call, argument) == ("pidfd_getfd", "fd") {
         return false;
     }

@@ -6,8 +6,8 @@ use nix::errno::Errno;
 use std::fmt::Write;
 use std::io;
 
-/// Those of the kernel's own: a call that a signal interrupts begins again, or fails with EINTR, and no
-/// program ever sees these (`include/linux/errno.h`).
+/// The kernel's internal errors. A call that a signal interrupts restarts, or fails with EINTR, so no program sees
+/// these (`include/linux/errno.h`).
 const RESTART: [(i64, &str, &str); 5] = [
     (512, "ERESTARTSYS", "To be restarted if SA_RESTART is set"),
     (513, "ERESTARTNOINTR", "To be restarted"),
@@ -16,7 +16,7 @@ const RESTART: [(i64, &str, &str); 5] = [
     (516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"),
 ];
 
-/// What an error number is called, if it has a name.
+/// The name of an error number, if it has one.
 pub fn error_name(number: i64) -> Option<String> {
     let kernel = RESTART.iter().find(|(own, ..)| *own == number);
     if let Some((_, name, _)) = kernel {
@@ -33,7 +33,7 @@ pub fn error_name(number: i64) -> Option<String> {
 pub fn write_error(out: &mut String, number: i64) {
     let raw = i32::try_from(number).unwrap_or(0);
     let kernel = RESTART.iter().find(|(own, ..)| *own == number);
-    // A String takes everything.
+    // Writing to a String does not fail.
     let _ = match (Errno::from_raw(raw), kernel) {
         (_, Some((_, name, text))) => write!(out, "? {name} ({text})"),
         (Errno::UnknownErrno, None) => write!(out, "-{number}"),
@@ -41,7 +41,7 @@ pub fn write_error(out: &mut String, number: i64) {
     };
 }
 
-/// What the C library says of an error.
+/// The C library's text for an error.
 fn text(number: i32) -> String {
     let text = io::Error::from_raw_os_error(number).to_string();
     let end = text.find(" (os error").unwrap_or(text.len());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the numbers in system calls are called: flags, constants, errors; and the calls themselves.
+//! The names of numbers in system calls: flags, constants, errors. Also the calls themselves.
 //!
-//! The names and their values are those of the kernel's uapi headers, by way of the crates `libc` and
-//! `nix`. What is not in a table stays a number, and bits without a name stay in hexadecimal.
+//! The names and their values are those of the kernel's uapi headers, through the crates `libc` and `nix`. A number
+//! that is not in a table stays a number, and bits without a name stay in hexadecimal.
 
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What kinds of numbers there are, and how they are written.
+//! The kinds of numbers, and their text forms.
 
 use nix::sys::signal::Signal;
 use std::fmt::Write;
 
-/// A number, and what it is called.
+/// A number and its name.
 pub type Name = (&'static str, u64);
 
 /// The meaning of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// One of several values; a number of another value stays one.
+    /// One of several values. A number without a name stays a number.
     Value(&'static [Name]),
     /// Bits, each with a name.
     Flags(&'static [Name]),
-    /// One of several values in the bits of a mask, and bits beside it. A value 0 that has a name is
-    /// always there.
+    /// One of several values in the bits of a mask, and bits beside it. The name of a value 0 is always shown.
     Mixed {
         /// The bits of the value.
         mask: u64,
@@ -25,7 +24,7 @@ pub enum Meaning {
         /// The bits beside it.
         flags: &'static [Name],
     },
-    /// Bits, and a signal in the lowest eight.
+    /// Bits, and a signal in the lowest eight bits.
     CloneFlags(&'static [Name]),
     /// A signal.
     Signal,
@@ -39,7 +38,7 @@ pub enum Meaning {
 const FIRST_REALTIME: u64 = 32;
 
 impl Meaning {
-    /// Writes a number of this meaning; signed ones are sign-extended.
+    /// Writes a number of this meaning. Signed numbers are sign-extended.
     pub fn write(self, out: &mut String, number: u64) {
         match self {
             Self::Value(names) => match named(names, number) {
@@ -72,7 +71,7 @@ impl Meaning {
     }
 }
 
-/// Bits by name, behind what is `first`; what has no name in hexadecimal.
+/// Writes bits by name, after `first`; bits without a name in hexadecimal.
 fn flags(out: &mut String, mut left: u64, names: &[Name], first: Option<&str>) {
     let mut is_first = true;
     let mut add = |out: &mut String, text: &str| {
@@ -115,7 +114,7 @@ fn named(names: &[Name], number: u64) -> Option<&'static str> {
         .map(|(name, _)| *name)
 }
 
-/// A String takes everything.
+/// Writing to a String does not fail.
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }

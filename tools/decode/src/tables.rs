@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which argument of which call has which meaning. Names of calls and arguments are those of the module's
-//! table (`rust/source/syscall/table.rs`).
+//! The meaning of each argument of each call. Names of calls and arguments are those of the module's table
+//! (`rust/source/syscall/table.rs`).
 
 use super::meaning::{Meaning, Name};
 use nix::libc;
@@ -11,7 +11,7 @@ macro_rules! values {
     ($($name:ident)*) => { &[$((stringify!($name), libc::$name as i64 as u64)),*] };
 }
 
-/// Bits, of 32.
+/// Bits of a 32-bit number.
 macro_rules! bits {
     ($($name:ident)*) => { &[$((stringify!($name), libc::$name as u32 as u64)),*] };
 }
@@ -91,7 +91,7 @@ const CLONE: Meaning = Meaning::CloneFlags(
     CLONE_PARENT_SETTID CLONE_CHILD_CLEARTID CLONE_DETACHED CLONE_UNTRACED CLONE_CHILD_SETTID
     CLONE_NEWCGROUP CLONE_NEWUTS CLONE_NEWIPC CLONE_NEWUSER CLONE_NEWPID CLONE_NEWNET CLONE_IO),
 );
-/// Without a signal: its bits have another meaning.
+/// Without a signal, its bits have another meaning.
 const NAMESPACES: Meaning = Meaning::Flags(bits!(CLONE_FS CLONE_FILES CLONE_NEWTIME CLONE_NEWNS
     CLONE_SYSVSEM CLONE_NEWCGROUP CLONE_NEWUTS CLONE_NEWIPC CLONE_NEWUSER CLONE_NEWPID CLONE_NEWNET));
 const FAMILY: Meaning = Meaning::Value(
@@ -173,18 +173,18 @@ const XATTR: Meaning = Meaning::Flags(bits!(XATTR_CREATE XATTR_REPLACE));
 const RWF: Meaning = Meaning::Flags(bits!(RWF_HIPRI RWF_DSYNC RWF_SYNC RWF_NOWAIT RWF_APPEND));
 const CLOSE_RANGE: Meaning = Meaning::Flags(bits!(CLOSE_RANGE_UNSHARE CLOSE_RANGE_CLOEXEC));
 
-/// What an epoll instance tells of a descriptor.
+/// The events of an epoll instance.
 pub const EPOLL_EVENTS: Meaning = Meaning::Flags(
     bits!(EPOLLIN EPOLLPRI EPOLLOUT EPOLLERR EPOLLHUP EPOLLRDNORM EPOLLRDBAND
     EPOLLWRNORM EPOLLWRBAND EPOLLMSG EPOLLRDHUP EPOLLEXCLUSIVE EPOLLWAKEUP EPOLLONESHOT EPOLLET),
 );
-/// What poll(2) tells of a descriptor.
+/// The events of poll(2).
 pub const POLL_EVENTS: Meaning = Meaning::Flags(
     bits!(POLLIN POLLPRI POLLOUT POLLERR POLLHUP POLLNVAL POLLRDNORM POLLRDBAND
     POLLWRNORM POLLWRBAND POLLRDHUP),
 );
 
-/// The meaning of a call's argument; none if it is just a number.
+/// The meaning of a call's argument. [`None`]: it is a plain number.
 pub fn argument(call: &str, name: &str) -> Option<Meaning> {
     Some(match (call, name) {
         (_, "dfd" | "olddfd" | "newdfd" | "from_dfd" | "to_dfd" | "mountdirfd") => DIRECTORY,
@@ -259,7 +259,7 @@ pub fn argument(call: &str, name: &str) -> Option<Meaning> {
     })
 }
 
-/// The meaning of what a call returns; none if it is just a number.
+/// The meaning of a call's result. [`None`]: it is a plain number.
 pub fn result(call: &str) -> Option<Meaning> {
     match call {
         "mmap" | "brk" | "mremap" | "shmat" => Some(Meaning::Address),
@@ -269,7 +269,7 @@ pub fn result(call: &str) -> Option<Meaning> {
     }
 }
 
-/// Whether an argument was given: some count only with a flag in another one.
+/// Whether an argument is used: some count only with a flag in another one.
 pub fn is_given(call: &str, name: &str, flags: u64) -> bool {
     let creates = libc::O_CREAT as u64 | libc::O_TMPFILE as u64 & !(libc::O_DIRECTORY as u64);
     !matches!((call, name), ("open" | "openat", "mode")) || flags & creates != 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The buffers in a dump of a kernel's memory (`rust/abi/dump.rs`). Nothing there is believed: the machine may
-//! have stopped at any moment, and a dump may lack parts.
+//! The buffers in a dump of a kernel's memory (`rust/abi/dump.rs`). This code trusts no value in the dump: the
+//! machine may have stopped at any moment, and a dump may lack parts.
 
 use crate::recovered::{Recovered, Writer};
 use crate::remains::{self, Buffer, Stream};
@@ -15,22 +15,22 @@ use system::access::Access;
 use system::{Error, Result};
 use uuid::Uuid;
 
-/// The most that is believed of the metadata's size.
+/// The maximum accepted size of the metadata.
 const LONGEST_TEXT: u64 = 1 << 30;
 
 /// A dump.
 pub trait Memory {
-    /// Where these bytes stand in the memory of modules, within a page, at a multiple of `align`.
+    /// The addresses of these bytes in the memory of modules, within a page, at a multiple of `align`.
     fn find(&mut self, align: usize, bytes: &[u8]) -> Result<Vec<u64>>;
 
-    /// What is at an address. [`None`]: it is not in the dump.
+    /// The bytes at an address. [`None`]: they are not in the dump.
     fn read(&mut self, at: u64, len: usize) -> Result<Option<Vec<u8>>>;
 }
 
 /// Something in a dump, or why it cannot be read.
 type Readable<T> = std::result::Result<T, String>;
 
-/// What a buffer consists of.
+/// The contents of a buffer.
 #[derive(Default)]
 struct Contents {
     slots: Vec<u8>,
@@ -45,21 +45,21 @@ pub struct Trace {
     entries: Vec<DumpEntry<u64>>,
 }
 
-/// What there is in a dump.
+/// The contents of a dump.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The traces, in the order in which they were begun.
     pub traces: Vec<Trace>,
-    /// What was there and cannot be read.
+    /// The parts that cannot be read.
     pub damaged: Vec<String>,
 }
 
-/// Finds the traces in a dump. That there is no place to look for them is an error.
+/// Finds the traces in a dump. A dump without a list of buffers is an error.
 pub fn find(memory: &mut impl Memory) -> Result<Found> {
     let mut roots = Vec::new();
     for at in memory.find(Root::ALIGN, &MAGIC)? {
         let root = memory.read(at, Root::SIZE)?;
-        // (The magic stands in the module's code, too.)
+        // The module's code contains the magic, too.
         let root = root.as_deref().and_then(Root::parse);
         roots.extend(root.filter(|root| root.address == at));
     }
@@ -80,7 +80,7 @@ pub fn find(memory: &mut impl Memory) -> Result<Found> {
 
     let mut found = Found::default();
     let (mut next, mut seen) = (root.first, HashSet::new());
-    // From the last to the first.
+    // The list runs from the last to the first.
     let mut listed: Vec<(u64, Vec<DumpEntry<u64>>)> = Vec::new();
     while next != 0 && seen.insert(next) {
         let entry = memory.read(next, DumpEntry::SIZE)?;
@@ -114,7 +114,7 @@ fn unrecoverable(what: String) -> Error {
     Error::Unrecoverable { what }
 }
 
-/// The metadata of the trace that is listed there, or why there are none.
+/// The metadata of the listed trace, or the reason why they are missing.
 fn metadata(memory: &mut impl Memory, at: u64) -> Result<Readable<(String, Metadata)>> {
     let missing = || Ok(Err("its metadata are not in the dump".to_owned()));
     let trace = memory.read(at, Listed::SIZE)?;
@@ -143,7 +143,7 @@ fn metadata(memory: &mut impl Memory, at: u64) -> Result<Readable<(String, Metad
 }
 
 impl Trace {
-    /// What identifies it.
+    /// The identity of the trace.
     pub fn uuid(&self) -> Uuid {
         self.metadata.uuid
     }
@@ -166,7 +166,7 @@ impl Trace {
                 channel: channel.to_owned(),
                 cpu: entry.cpu,
             };
-            // One after the other: all may be more than this machine's memory.
+            // One after the other, because all together may exceed this machine's memory.
             let read = read(memory, entry)?;
             let stream = match &read {
                 Ok(Contents { slots, banks }) => Buffer {
@@ -201,7 +201,7 @@ fn read(memory: &mut impl Memory, entry: &DumpEntry<u64>) -> Result<Readable<Con
         return Ok(Err(format!("{count} sub-buffers of {size} bytes")));
     };
     if entry.slots == 0 || entry.subbufs == [0; 2] {
-        // It was being made.
+        // The buffer was being made.
         return Ok(Ok(Contents::default()));
     }
     let Some(slots) = memory.read(entry.slots, slots as usize)? else {
@@ -218,7 +218,7 @@ fn read(memory: &mut impl Memory, entry: &DumpEntry<u64>) -> Result<Readable<Con
         for index in 0..=count {
             match memory.read(first.wrapping_add(index * size), size as usize)? {
                 Some(subbuf) => bank.extend_from_slice(&subbuf),
-                // Then a packet there has no header.
+                // A packet there then has no header.
                 None => bank.resize(bank.len() + size as usize, 0),
             }
         }

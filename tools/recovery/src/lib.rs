@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Traces of a kernel that went down.
+//! Traces of a crashed kernel.
 //!
-//! [`region`] finds the buffers in its memory, [`dump`] in a dump of it, [`remains`] the packets in a buffer;
-//! [`recovered`] makes a trace of them.
+//! [`region`] finds the buffers in the kernel's memory, [`dump`] in a dump of it, [`remains`] finds the packets in a
+//! buffer, and [`recovered`] makes a trace of them.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Makes a trace on disk of what a kernel left in its memory.
+//! Makes a trace on disk of the buffers that a kernel left in its memory.
 
 use crate::region::Region;
 use crate::remains::Stream;
@@ -12,16 +12,16 @@ use store::{replace, Claim, Output, METADATA_NEW};
 use system::access::Access;
 use system::{regular_file, Error, Result};
 
-/// What was written.
+/// The number of written packets, and the parts that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Packets.
     pub packets: u64,
-    /// Bytes of them.
+    /// Bytes of these packets.
     pub bytes: u64,
-    /// Records that had been committed, and are not in the trace: one beside them was not.
+    /// Committed records that are not in the trace, because an uncommitted record lies among them.
     pub torn: u64,
-    /// What could not be read, and where.
+    /// The parts that could not be read, and their places.
     pub damaged: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins one in `dir`, a new or empty directory.
+    /// Begins a trace in `dir`, a new or empty directory.
     pub fn begin(dir: &Path, access: Access) -> Result<Self> {
         if Output::held(dir)?.is_some() {
             return Err(Error::OutputTaken {
@@ -52,12 +52,12 @@ impl Writer {
         })
     }
 
-    /// Something that could not be read.
+    /// Notes a part that could not be read.
     pub fn damaged(&mut self, what: String) {
         self.written.damaged.push(what);
     }
 
-    /// Writes a stream, and brings it to the disk.
+    /// Writes a stream, and syncs it to the disk.
     pub fn stream(&mut self, name: &StreamName, stream: &Stream<'_>) -> Result<()> {
         let written = &mut self.written;
         written.torn = written.torn.saturating_add(stream.torn);
@@ -89,7 +89,7 @@ impl Writer {
             .map_err(Error::write(&path))
     }
 
-    /// Writes the metadata. Last: what has them is a trace.
+    /// Writes the metadata. This comes last: a directory with metadata is a trace.
     pub fn end(self, metadata: &str) -> Result<Recovered> {
         let path = self.dir.join(METADATA);
         replace(
@@ -103,7 +103,7 @@ impl Writer {
     }
 }
 
-/// Writes the trace of a region to `dir`, a new or empty directory, and brings it to the disk.
+/// Writes the trace of a region to `dir`, a new or empty directory, and syncs it to the disk.
 pub fn write(region: &Region<'_>, dir: &Path, access: Access) -> Result<Recovered> {
     let channel = region.channel()?.to_owned();
     let mut writer = Writer::begin(dir, access)?;

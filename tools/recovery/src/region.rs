@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The buffers in memory that outlived its kernel (`rust/abi/region.rs`). Nothing there is believed: the
-//! machine may have stopped at any moment, and the memory may have lost bits.
+//! The buffers in memory that outlived its kernel (`rust/abi/region.rs`). This code trusts no value in the memory:
+//! the machine may have stopped at any moment, and the memory may have lost bits.
 
 use crate::remains::{self, Buffer, Stream};
 use ctf::Metadata;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use system::{Error, Result};
 use uuid::Uuid;
 
-/// What is in a region.
+/// The contents of a region.
 #[derive(Debug)]
 pub struct Region<'a> {
     bytes: &'a [u8],
@@ -23,7 +23,7 @@ pub struct Region<'a> {
 }
 
 impl<'a> Region<'a> {
-    /// The region that these bytes are.
+    /// Parses a region.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::try_parse(bytes).map_err(|what| Error::Unrecoverable { what })
     }
@@ -89,7 +89,7 @@ impl<'a> Region<'a> {
             .map_while(BufferPlace::parse);
         let mut streams = BTreeMap::new();
         for place in places.take(usize::try_from(self.header.table_room).unwrap_or(0)) {
-            // The last: memory for another may not have sufficed.
+            // The last entry of a CPU counts, because there may have been no memory for an earlier one.
             streams.insert(place.cpu, self.stream(place));
         }
         streams

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The packets in a buffer whose kernel is gone. Nothing there is believed: the machine may have stopped at
-//! any moment, and the memory may have lost bits.
+//! The packets in a buffer of a crashed kernel. This code trusts no value in the buffer: the machine may have stopped
+//! at any moment, and the memory may have lost bits.
 
 use ctf::{decode, Metadata, PacketAt, Prefix};
 use rtrace_abi::packet::{PacketHeader, MAGIC};
@@ -9,10 +9,10 @@ use rtrace_abi::region::PAGE;
 use rtrace_ring::image::Image;
 use std::path::Path;
 
-/// The most that is believed of a sub-buffer's size.
+/// The maximum accepted size of a sub-buffer.
 const LARGEST_SUBBUF: u64 = 1 << 30;
 
-/// A buffer as it was left.
+/// A buffer as the kernel left it.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer<'a> {
     /// The CPU that wrote it.
@@ -21,23 +21,22 @@ pub struct Buffer<'a> {
     pub stream_id: u32,
     /// Bytes of a sub-buffer.
     pub subbuf_size: u64,
-    /// Sub-buffers, without the reader's.
+    /// The number of sub-buffers, without the reader's.
     pub subbuf_count: u64,
     /// The slots.
     pub slots: &'a [u8],
-    /// The sub-buffers of its two banks of memory; a bank that it has not is empty.
+    /// The sub-buffers of its two banks of memory. A missing bank is empty.
     pub banks: [&'a [u8]; 2],
 }
 
 /// A buffer's packets, in their order.
 #[derive(Debug, Default)]
 pub struct Stream<'a> {
-    /// They.
+    /// The packets.
     pub packets: Vec<Packet<'a>>,
-    /// What was there and cannot be read.
+    /// The parts that cannot be read.
     pub damaged: Vec<String>,
-    /// Records that were committed to the packet that was being written, and cannot be told from one that
-    /// was not.
+    /// Records that were committed to the open packet, and cannot be told from an uncommitted one.
     pub torn: u64,
 }
 
@@ -46,11 +45,11 @@ pub struct Stream<'a> {
 pub struct Packet<'a> {
     /// Its header, which is complete even if the one in memory was not.
     pub header: PacketHeader,
-    /// What is behind the header, to the end of the content.
+    /// The bytes after the header, to the end of the content.
     pub events: &'a [u8],
 }
 
-/// The name, of a channel or a session, that these bytes begin with, if it is one.
+/// The name of a channel or a session at the beginning of these bytes. [`None`]: it is no valid name.
 pub fn name(bytes: &[u8]) -> Option<&str> {
     let end = bytes.iter().position(|&byte| byte == 0);
     let name = std::str::from_utf8(&bytes[..end.unwrap_or(bytes.len())]).ok()?;
@@ -59,7 +58,7 @@ pub fn name(bytes: &[u8]) -> Option<&str> {
     is_name.then_some(name)
 }
 
-/// Why no buffer has so many sub-buffers of so many bytes.
+/// The reason why no buffer has this number of sub-buffers of this size.
 pub fn refusal(subbuf_size: u64, subbuf_count: u64) -> Option<String> {
     if !subbuf_size.is_power_of_two() || !(PAGE..=LARGEST_SUBBUF).contains(&subbuf_size) {
         return Some(format!("sub-buffers of {subbuf_size} bytes"));
@@ -71,7 +70,7 @@ pub fn refusal(subbuf_size: u64, subbuf_count: u64) -> Option<String> {
 }
 
 impl<'a> Buffer<'a> {
-    /// The packets, of the trace that has this metadata.
+    /// The packets of the trace that has this metadata.
     pub fn stream(&self, metadata: &Metadata) -> Stream<'a> {
         let mut stream = Stream::default();
         let (size, count) = (self.subbuf_size, self.subbuf_count);
@@ -149,8 +148,8 @@ impl<'a> Buffer<'a> {
         header.stream_id == self.stream_id && cpu == self.cpu && instance == u64::from(self.cpu)
     }
 
-    /// The packet that was being written, of which so many bytes and records were committed; none if
-    /// these are not what it begins with: then somewhere is one that was not.
+    /// The open packet, of which this number of bytes and records was committed. [`None`]: the packet does not begin
+    /// with this number of records, so an uncommitted record lies among them.
     fn open(
         &self,
         metadata: &Metadata,
@@ -160,7 +159,8 @@ impl<'a> Buffer<'a> {
     ) -> Option<Packet<'a>> {
         let content = subbuf.get(..usize::try_from(committed).ok()?)?;
         let mut header = decode(content.first_chunk()?);
-        // What is known when a packet is closed is of the packet before in this memory.
+        // This field is valid after the close of a packet. Until then it has the value of the previous packet in this
+        // memory.
         header.events_discarded = 0;
         let (magic, uuid) = (header.magic, header.uuid);
         if magic != MAGIC || uuid != metadata.uuid.into_bytes() || !self.is_of_this(&header) {
@@ -182,7 +182,7 @@ impl<'a> Buffer<'a> {
 }
 
 impl Stream<'_> {
-    /// Of a buffer of which nothing can be read.
+    /// The result for a buffer that cannot be read.
     pub fn damaged(why: &str) -> Self {
         Self {
             damaged: vec![why.to_owned()],
@@ -190,7 +190,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Brings the packets into their order, and leaves out what cannot be behind the one before.
+    /// Sorts the packets, and drops packets that contradict the one before.
     fn order(&mut self) {
         self.packets
             .sort_by_key(|packet| packet.header.packet_seq_num);
@@ -205,7 +205,7 @@ impl Stream<'_> {
             }
             end = header.timestamp_end;
             next = sequence.saturating_add(1);
-            // That which was being written does not know it yet.
+            // The open packet does not have this count yet.
             discarded = discarded.max(header.events_discarded);
             header.events_discarded = discarded;
             true

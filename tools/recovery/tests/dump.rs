@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is found in a dump of a kernel's memory.
+//! The traces that are found in a dump of a kernel's memory.
 
 use ctf::StreamReader;
 use recovery::dump::{self, Memory};
@@ -15,7 +15,7 @@ use system::access::Access;
 
 const BEGIN: u64 = 1 << 40;
 
-/// Where things are in these dumps.
+/// The addresses in these dumps.
 const ROOT: u64 = 0xffff_ffff_c000_0040;
 const TRACE: u64 = 0xffff_8000_0000_1000;
 const TEXT: u64 = 0xffff_8000_0000_2000;
@@ -33,7 +33,7 @@ impl Pieces {
         self.0.insert(at, bytes.collect());
     }
 
-    /// Another value for the word at `offset` of the piece that begins at `at`.
+    /// Changes the word at `offset` of the piece that begins at `at`.
     fn change(mut self, at: u64, offset: usize, word: u64) -> Self {
         let piece = self.0.get_mut(&at).unwrap();
         piece[offset..offset + 8].copy_from_slice(&word.to_le_bytes());
@@ -63,7 +63,7 @@ impl Memory for Pieces {
     }
 }
 
-/// A packet of a CPU with so many records.
+/// A packet of a CPU with this number of records.
 fn packet(cpu: u32, sequence: u64, records: u64) -> Vec<u8> {
     let begin = BEGIN + 1000 * sequence;
     let packet = PacketBuilder::new(Layout::Large, cpu, sequence, begin);
@@ -135,7 +135,7 @@ fn two_buffers() -> Pieces {
     ])
 }
 
-/// Writes the one trace of a dump and reads it: events by file, and what is damaged.
+/// Writes the one trace of a dump and reads it. Returns the events by file, and the damage.
 fn read_back(mut dump: Pieces, dir: &Path) -> (BTreeMap<String, usize>, Vec<String>) {
     let mut found = dump::find(&mut dump).unwrap();
     let Some(trace) = found.traces.pop() else {
@@ -178,10 +178,10 @@ fn every_buffer_becomes_a_stream() {
     assert_eq!((events.as_slice(), damaged.len()), (expected.as_slice(), 0));
 }
 
-/// A snapshot has the writer go on in a second bank of memory, and frees the first.
+/// A snapshot makes the writer continue in a second bank of memory, and frees the first.
 #[test]
 fn slots_have_memory_of_two_banks() {
-    // The sub-buffers of a bank: those of the slots and the reader's.
+    // The sub-buffers of a bank: those of the slots, and the reader's.
     let (subbufs, second) = (BUFFERS + (1 << 20), BUFFERS + (1 << 22));
     let mut dump = two_buffers();
     let count = u64::from_le_bytes(dump.0[&ENTRIES][48..56].try_into().unwrap());
@@ -214,7 +214,7 @@ fn traces_come_in_their_order_and_by_name() {
         panic!("{} traces", found.traces.len());
     };
     assert_eq!(trace.uuid().into_bytes(), UUID);
-    // A name that is no file's is none.
+    // A name that no file can have is ignored.
     let text = metadata(UUID, Layout::Large);
     let named = text.contains("trace_name");
     assert_eq!(trace.session().is_some(), named);
@@ -223,14 +223,14 @@ fn traces_come_in_their_order_and_by_name() {
 #[test]
 fn what_is_no_root_is_refused() {
     assert!(refusal(Pieces::default()).contains("there is no rtrace"));
-    // A copy of it elsewhere.
+    // A copy at another address.
     let mut copied = two_buffers();
     let root = copied.0.remove(&ROOT).unwrap();
     copied.0.insert(ROOT + 4096, root.clone());
     assert!(refusal(copied).contains("there is no rtrace"));
     let other = two_buffers().change(ROOT, 24, VERSION + 1);
     assert!(refusal(other).contains(&format!("version {} of", VERSION + 1)));
-    // One beside it does no harm.
+    // A second copy beside it does no harm.
     let mut both = two_buffers();
     both.0.insert(ROOT + 4096, root);
     assert_eq!(events_of(both).0.len(), 2);
@@ -248,7 +248,7 @@ fn what_the_dump_lacks_is_said_and_the_rest_is_there() {
         )
     };
     assert_eq!(events(two_buffers()), (12, 0));
-    // The list is broken off: what is behind it cannot be found.
+    // The list is interrupted: the rest of it cannot be found.
     assert_eq!(events(two_buffers().without(first)), (7, 1));
     assert_eq!(events(two_buffers().without(second)), (0, 1));
     assert_eq!(events(two_buffers().without(slots)), (7, 1));
@@ -289,10 +289,10 @@ fn nothing_is_believed() {
     }
     damaged(two_buffers().change(TRACE, 0, 1));
     damaged(two_buffers().change(TRACE, 16, 0));
-    // A list that has no end.
+    // The list has no end.
     let (events, _) = events_of(two_buffers().change(ENTRIES, 0, last));
     assert_eq!(events.len(), 2);
-    // A buffer that was being made.
+    // A buffer was being made.
     let (events, damaged) = events_of(two_buffers().change(last, 24, 0));
     assert_eq!((events[1].1, damaged.len()), (0, 0));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is found in memory that outlived its kernel.
+//! The traces that are found in memory that outlived its kernel.
 
 use ctf::StreamReader;
 use recovery::recovered::{self, Recovered};
@@ -16,7 +16,7 @@ use system::access::Access;
 
 const BEGIN: u64 = 1 << 40;
 
-/// Packet `sequence` of CPU 3, with so many records, which begins `sequence` thousand ticks later.
+/// Packet `sequence` of CPU 3, with this number of records. It begins `sequence` thousand ticks later.
 fn packet(sequence: u64, records: u64) -> PacketBuilder {
     let begin = BEGIN + 1000 * sequence;
     let packet = PacketBuilder::new(Layout::Large, 3, sequence, begin);
@@ -27,7 +27,7 @@ fn closed(sequence: u64, records: u64) -> Vec<u8> {
     packet(sequence, records).close(BEGIN + 1000 * sequence + 999, 4096)
 }
 
-/// Bytes of header and events of a packet with so many records of [`packet`].
+/// The size of header and events of a packet of [`packet`] with this number of records.
 fn content(records: u64) -> u64 {
     let softirq = (closed_content(1) - closed_content(0)) as u64;
     PacketHeader::SIZE as u64 + records * softirq
@@ -44,13 +44,13 @@ fn of_slots(slots: Vec<Slot>) -> Vec<u8> {
 }
 
 fn open(sequence: u64, records: u64) -> Slot {
-    // What was in the memory before follows.
+    // The old contents of the memory follow.
     let mut bytes = packet(sequence, records + 5).close(BEGIN - 1, 4096);
     bytes[48..64].fill(0xff);
     Slot::Open(bytes, content(records), records)
 }
 
-/// Numbers of packets and their events, and what is missing.
+/// The numbers of packets, their events, and the missing parts.
 fn found(bytes: &[u8]) -> (Vec<(u64, usize)>, usize, u64) {
     let region = Region::parse(bytes).unwrap();
     let stream = &region.streams()[&3];
@@ -67,7 +67,7 @@ fn refusal(bytes: &[u8]) -> String {
     Region::parse(bytes).unwrap_err().to_string()
 }
 
-/// Writes the region's trace and reads it: what was written, and how many events were read.
+/// Writes the region's trace and reads it. Returns what was written, and the number of events read.
 fn read_back(bytes: &[u8], dir: &Path) -> (Recovered, usize) {
     let region = Region::parse(bytes).unwrap();
     let written = recovered::write(&region, dir, Access::default()).unwrap();
@@ -100,7 +100,7 @@ fn finished_packets_and_the_open_one_in_order() {
     assert_eq!((written.packets, written.bytes, events), (4, 4 * 4096, 18));
     let text = fs::read_to_string(dir.join("metadata")).unwrap();
     assert_eq!(text, metadata(UUID, Layout::Large));
-    // Nothing is written over.
+    // An existing trace is not overwritten.
     let region = Region::parse(&bytes).unwrap();
     let again = recovered::write(&region, &dir, Access::default());
     assert!(again.unwrap_err().to_string().contains("holds a trace"));
@@ -110,7 +110,7 @@ fn finished_packets_and_the_open_one_in_order() {
 fn empty_slots_and_a_packet_without_a_record() {
     let slots = vec![Slot::Empty, Slot::Finished(closed(0, 2))];
     assert_eq!(found(&of_slots(slots)), (vec![(0, 2)], 0, 0));
-    // Its header alone was committed, or not even that.
+    // Only its header was committed, or not even that.
     for committed in [0, content(0)] {
         let slots = vec![
             Slot::Finished(closed(0, 2)),
@@ -122,8 +122,8 @@ fn empty_slots_and_a_packet_without_a_record() {
 
 #[test]
 fn a_torn_record_takes_its_packet_along() {
-    // Committed are as many bytes as three records have, but one more is among them: the last two are
-    // behind it.
+    // The committed bytes are those of three records, but one more record lies among them. The last two come after
+    // it.
     for (committed, records) in [(content(3) - 1, 3), (content(3), 2), (content(3), 4)] {
         let slots = vec![
             Slot::Finished(closed(0, 2)),

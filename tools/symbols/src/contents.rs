@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What stands in a file that anybody may have made: what its headers say can be as long as a number can be
-//! large, also where the file has nothing but a hole.
+//! The contents of a file from an unknown origin. Its headers may claim any size, even if the file is only a hole.
 
 use object::read::ReadCache;
 use object::ReadRef;
@@ -12,15 +11,15 @@ use std::ops::Range;
 use std::path::Path;
 use system::regular_file;
 
-/// Bytes that are read of a file, and of names that are made from it, at most: the largest programs have
-/// a few hundred million of them.
+/// The maximum number of bytes that are read of a file, and of names made from it. The largest programs need a few
+/// hundred million.
 const MOST: u64 = 1 << 30;
 
-/// The contents of a file, as far as they are read.
+/// The contents of a file that were read.
 #[derive(Debug)]
 pub struct Contents {
     cache: ReadCache<File>,
-    /// How much more may be read.
+    /// The number of bytes that may still be read.
     left: Cell<u64>,
 }
 
@@ -33,7 +32,7 @@ impl Contents {
         })
     }
 
-    /// Accounts for so many bytes; refused if these are too many.
+    /// Accounts for this number of bytes. Refuses them if the total is too large.
     pub fn spend(&self, bytes: u64) -> Result<(), ()> {
         let left = self.left.get().checked_sub(bytes).ok_or(())?;
         self.left.set(left);
@@ -52,7 +51,7 @@ impl<'a> ReadRef<'a> for &'a Contents {
     }
 
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
-        // Of what is not found soon, the cache gives up itself.
+        // The cache itself gives up a long search.
         let bytes = ReadRef::read_bytes_at_until(&self.cache, range, delimiter)?;
         self.spend(bytes.len() as u64)?;
         Ok(bytes)
@@ -73,7 +72,7 @@ mod tests {
             let bytes = contents.read_bytes_at(place << 20, 1 << 20).unwrap();
             assert_eq!(bytes.len(), 1 << 20);
         }
-        // All pieces of it count.
+        // All pieces of a name count.
         assert!(contents.read_bytes_at(0, MOST - (1 << 20)).is_err());
         assert_eq!(contents.read_bytes_at_until(8..16, 0), Ok(&[][..]));
     }

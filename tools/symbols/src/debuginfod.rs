@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Programs and their debug information from servers, where this machine does not have them.
+//! Programs and their debug information from servers, if this machine does not have them.
 //!
-//! elfutils' `debuginfod-find` asks: it keeps what it has fetched, and its variables say which servers are
-//! asked, and how long (debuginfod-find(1)).
+//! elfutils' `debuginfod-find` sends the requests. It keeps fetched files. Its variables name the servers, and the
+//! time limit (debuginfod-find(1)).
 
 use super::mappings::MappedFile;
 use anyhow::{bail, Context};
@@ -15,19 +15,19 @@ use terminal::say;
 
 const PROGRAM: &str = "debuginfod-find";
 
-/// The variable that says which servers there are.
+/// The variable that names the servers.
 const URLS: &str = "DEBUGINFOD_URLS";
 
-/// Servers that may be asked.
+/// The servers to ask.
 #[derive(Clone, Copy, Debug)]
 pub struct Servers(());
 
 impl Servers {
-    /// Those of this machine's settings.
+    /// The servers of this machine's settings.
     ///
     /// # Errors
     ///
-    /// There are none, or they cannot be asked.
+    /// No server is set, or `debuginfod-find` is missing.
     pub fn new() -> anyhow::Result<Self> {
         if std::env::var_os(URLS).is_none_or(|urls| urls.is_empty()) {
             bail!("--debuginfod: {URLS} does not say which servers are to be asked");
@@ -54,7 +54,7 @@ impl Servers {
 
 fn find(what: &str, file: &MappedFile) -> Option<PathBuf> {
     let id = file.build_id.as_deref()?;
-    // Nothing else: it would be taken for an option or a path.
+    // Other characters could look like an option or a path.
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }

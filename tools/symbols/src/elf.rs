@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The functions of a program or library, out of its file, or that of its debug information.
+//! The functions of a program or library, from its file, or from the file of its debug information.
 
 use super::contents::Contents;
 use super::debuginfod::Servers;
@@ -10,30 +10,30 @@ use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 use terminal::printable;
 
-/// Where distributions put debug information.
+/// The directory in which distributions put debug information.
 const DEBUG: &str = "/usr/lib/debug";
 
-/// Bytes of a build id, at most: those of SHA-512.
+/// The maximum length of a build id: that of SHA-512.
 const ID_MAX: usize = 64;
 
-/// Bytes of a name, at most.
+/// The maximum length of a name, in bytes.
 const NAME_MAX: usize = 4096;
 
 /// A function of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Function {
-    /// Where in the file it begins.
+    /// Its offset in the file.
     pub offset: u64,
-    /// Its bytes.
+    /// Its length.
     pub size: u64,
-    /// Its name, as people write it, without control characters.
+    /// Its name in readable form, without control characters.
     pub name: String,
 }
 
-/// What stands in the file of a program or library.
+/// The contents of a program's or library's file.
 type Elf<'a> = object::File<'a, &'a Contents>;
 
-/// The build id of a program or library, in hexadecimal; none if it has none, or is no such thing.
+/// The build id of a program or library, in hexadecimal. [`None`]: it has none, or the file is no such file.
 pub fn build_id(path: &Path) -> Option<String> {
     let contents = Contents::open(path).ok()?;
     id_of(&object::File::parse(&contents).ok()?)
@@ -47,8 +47,8 @@ fn id_of(elf: &Elf<'_>) -> Option<String> {
     }))
 }
 
-/// The functions of a file, sorted; none if it is not there, or is no program or library. One of this path
-/// with another build id, or with one where there is to be none, is another file. `servers` are asked for what
+/// The functions of a file, sorted. [`None`]: the file is missing, or is no program or library. A file of this path
+/// with another build id, or with one where none is expected, is another file. `servers` are asked for files that
 /// this machine does not have.
 pub fn functions(file: &MappedFile, servers: Option<Servers>) -> Option<Vec<Function>> {
     let path = Path::new(&file.path);
@@ -62,7 +62,7 @@ fn functions_of(path: &Path, file: &MappedFile, servers: Option<Servers>) -> Opt
     let contents = Contents::open(path).ok()?;
     let elf: Elf<'_> = object::File::parse(&contents).ok()?;
     let own = id_of(&elf);
-    // A container's file without one is not the file that has its path here.
+    // A container's file without a build id may differ from the file with its path here.
     if own != file.build_id {
         return None;
     }
@@ -77,7 +77,7 @@ fn functions_of(path: &Path, file: &MappedFile, servers: Option<Servers>) -> Opt
         })
     };
     let mut functions = symbols(&contents, &elf, in_file);
-    // The first one that is the file's own.
+    // The first debug file that belongs to the file.
     let mut debug_symbols = |path: PathBuf| {
         let contents = Contents::open(&path).ok()?;
         let debug = object::File::parse(&contents).ok()?;
@@ -118,7 +118,7 @@ fn symbols(
         .collect()
 }
 
-/// Where the debug information of a file may be.
+/// The possible places of the file's debug information.
 fn debug_files(path: &Path, elf: &Elf<'_>, build_id: Option<&str>) -> Vec<PathBuf> {
     let by_id = build_id.and_then(|id| Some((id.get(..2)?, id.get(2..)?)));
     let by_id = by_id.map(|(first, rest)| format!("{DEBUG}/.build-id/{first}/{rest}.debug").into());
@@ -137,9 +137,9 @@ fn debug_files(path: &Path, elf: &Elf<'_>, build_id: Option<&str>) -> Vec<PathBu
     files
 }
 
-/// By their places, one each; what has no size ends where the next one begins.
+/// Sorts functions by place, one for each. A function without a size ends where the next one begins.
 fn sorted(mut functions: Vec<Function>) -> Vec<Function> {
-    // The largest first, of those that have several names the first one in the alphabet.
+    // Of several functions at a place the largest counts; of several names the first in the alphabet.
     functions.sort_by(|a, b| {
         (a.offset, u64::MAX - a.size, &a.name).cmp(&(b.offset, u64::MAX - b.size, &b.name))
     });
@@ -154,8 +154,8 @@ fn sorted(mut functions: Vec<Function>) -> Vec<Function> {
     functions
 }
 
-/// A name as people write it, in Rust and in C++; of a function in C++ without its arguments. One that would
-/// be too long stays as it is: each part of it may stand for many.
+/// The readable form of a name in Rust and in C++. A function in C++ loses its arguments. A name whose readable form
+/// would be too long stays unchanged: each part of it may stand for many.
 fn demangled(name: &str) -> String {
     let mut short = Short(String::new());
     let written = if let Ok(name) = rustc_demangle::try_demangle(name) {
@@ -175,7 +175,7 @@ fn demangled(name: &str) -> String {
     }
 }
 
-/// A text of [`NAME_MAX`] bytes at most.
+/// A text of at most [`NAME_MAX`] bytes.
 struct Short(String);
 
 impl fmt::Write for Short {
@@ -235,7 +235,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), &bytes).unwrap();
         let id = build_id(file.path());
-        // No place in it has a number, but the first.
+        // Only the first place in it has a number.
         let file = MappedFile {
             path: file.path().to_str().unwrap().to_owned(),
             build_id: id,

@@ -9,13 +9,13 @@ use terminal::say;
 /// A function of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KernelSymbol {
-    /// Where it begins.
+    /// Its address.
     pub address: u64,
-    /// Bytes up to the next one.
+    /// The number of bytes up to the next function.
     pub size: u64,
     /// Its name.
     pub name: String,
-    /// The module that it is in, if it is in one.
+    /// Its module, if it belongs to one.
     pub module: Option<String>,
 }
 
@@ -24,15 +24,15 @@ pub struct KernelSymbol {
 pub struct Kernel(Vec<KernelSymbol>);
 
 impl Kernel {
-    /// These; of several at one address the first counts.
+    /// Makes the table. Of several functions at one address the first counts.
     pub fn new(mut symbols: Vec<KernelSymbol>) -> Self {
         symbols.sort_by_key(|symbol| symbol.address);
         symbols.dedup_by_key(|symbol| symbol.address);
         Self(symbols)
     }
 
-    /// Those of the running kernel if the trace is of this boot; else none. Where the kernel does not show
-    /// them, it is said.
+    /// The functions of the running kernel, if the trace is of this boot; otherwise none. Prints a message if the
+    /// kernel does not show them.
     pub fn running(metadata: &Metadata) -> Self {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         if metadata.boot.is_none() || boot.trim().parse().ok() != metadata.boot {
@@ -47,7 +47,7 @@ impl Kernel {
         kernel
     }
 
-    /// Of the text of `/proc/kallsyms`.
+    /// Parses the text of `/proc/kallsyms`.
     fn parse(text: &str) -> Self {
         let symbol = |line: &str| {
             let mut words = line.split_whitespace();
@@ -71,7 +71,7 @@ impl Kernel {
         kernel
     }
 
-    /// The function that an address is in.
+    /// The function that contains an address.
     pub fn find(&self, address: u64) -> Option<&KernelSymbol> {
         let behind = self.0.partition_point(|symbol| symbol.address <= address);
         let symbol = self.0.get(behind.checked_sub(1)?)?;

@@ -2,9 +2,9 @@
 
 //! Names of functions: the kernel's, and those of programs.
 //!
-//! The kernel's addresses are others after each boot, and a program's memory is gone when it ends. So what
-//! was mapped where is [recorded](recorder) beside the trace, in [`mappings::FILE`]; and the names that a
-//! trace needs are [saved](saved) with it, in [`saved::FILE`], to read it elsewhere.
+//! The kernel's addresses change with each boot, and a program's memory is gone when it ends. So a
+//! [recorder](recorder) writes all mappings beside the trace, in [`mappings::FILE`]. The names that a trace needs are
+//! [saved](saved) with it, in [`saved::FILE`], so that the trace can be read elsewhere.
 
 #![forbid(unsafe_code)]
 
@@ -42,8 +42,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Of the trace in `dir`: those that were saved with it; else those of this machine, the kernel's if
-    /// it is the boot in which the trace was recorded. What cannot be read is said.
+    /// The names for the trace in `dir`: the saved ones; otherwise those of this machine, and of the kernel if the
+    /// trace was recorded in this boot. Prints a message about files that cannot be read.
     pub fn of(dir: &Path, metadata: &Metadata) -> Self {
         let saved = Saved::read(dir, metadata.uuid).unwrap_or_else(|error| {
             say(format_args!("{error:#}"));
@@ -70,7 +70,7 @@ impl Symbols {
         }
     }
 
-    /// Of a trace that is being recorded: the kernel's functions.
+    /// The names for a trace that is being recorded: the kernel's functions.
     pub fn running(metadata: &Metadata) -> Self {
         Self {
             kernel: Kernel::running(metadata),
@@ -78,19 +78,18 @@ impl Symbols {
         }
     }
 
-    /// From now on also these are asked, for programs that are not on this machine, and for what debug
-    /// information of them is not.
+    /// From now on also asks these servers, for programs and debug information that this machine does not have.
     pub fn ask(&mut self, servers: Servers) {
         self.programs.ask(servers);
     }
 
-    /// The function of the kernel that an address is in.
+    /// The function of the kernel that contains an address.
     pub fn kernel(&self, address: u64) -> Option<&KernelSymbol> {
         self.kernel.find(address)
     }
 
-    /// What a program had at an address, in the thread with this id, at a time of the trace's clock in
-    /// nanoseconds. Times do not go back from call to call.
+    /// The place in a program of an address, in the thread with this id, at a time of the trace's clock in
+    /// nanoseconds. Times must not decrease from call to call.
     pub fn user(&mut self, tid: i64, ns: u64, address: u64) -> Option<Place<'_>> {
         self.programs.find(tid, ns, address)
     }

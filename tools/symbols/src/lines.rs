@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The lines of a text beside a trace. One is in memory at a time: a long recording has millions.
+//! The lines of a text beside a trace. One line at a time is in memory, because a long recording has millions.
 
 use anyhow::{bail, Context};
 use std::io::{BufRead, Read};
 
-/// Bytes of the longest line: a path of the most bytes that a path has, escaped, and more.
+/// The maximum length of a line in bytes: the longest path, escaped, and more.
 const LONGEST: u64 = 1 << 16;
 
 /// Lines.
@@ -16,7 +16,7 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Of a text.
+    /// The lines of a text.
     pub fn new(text: R) -> Self {
         Self {
             text,
@@ -25,7 +25,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next one, with its number from 1 on; none at the end.
+    /// The next line, with its number from 1 on. [`None`]: the end of the text.
     pub fn next_line(&mut self) -> anyhow::Result<Option<(u64, &str)>> {
         self.line.clear();
         let mut text = self.text.by_ref().take(LONGEST);
@@ -47,7 +47,7 @@ impl<R: BufRead> Lines<R> {
         )))
     }
 
-    /// The next one; an empty one at the end.
+    /// The next line; an empty one at the end.
     pub fn head(&mut self) -> anyhow::Result<&str> {
         Ok(self.next_line()?.map_or("", |(_, line)| line))
     }

@@ -14,9 +14,10 @@
 //! lost NS COUNT                               so many changes are not known
 //! ```
 //!
-//! NS is CLOCK_MONOTONIC in nanoseconds; 0 is what was there at the start. ID is the file's build id, or `-`.
-//! In PATH a newline is `\n` and a backslash `\\`. Lines of a process stand in the order of their times,
-//! those of different CPUs need not.
+//! NS is CLOCK_MONOTONIC in nanoseconds; 0 means that the state existed at the start. ID is the file's build id, or
+//! `-`. In PATH a newline is `
+//! ` and a backslash `\\`. The lines of a process are in the order of their times. Lines of different CPUs need not
+//! be.
 
 use super::lines::Lines;
 use super::processes::Change;
@@ -28,12 +29,12 @@ use std::io::BufRead;
 use std::path::Path;
 use uuid::Uuid;
 
-/// The file's name in a trace's directory. Readers of CTF leave it alone.
+/// The file's name in a trace's directory. Readers of CTF ignore it.
 pub const FILE: &str = ".mappings";
 
 const HEAD: &str = "rtrace mappings 1";
 
-/// A file that code was mapped from.
+/// A file whose code was mapped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MappedFile {
     /// Its path, in the process's own name space.
@@ -47,19 +48,19 @@ pub struct MappedFile {
 pub struct Mappings {
     /// The files.
     pub files: Vec<MappedFile>,
-    /// What happened, in order of time, each with its time by the trace's clock in nanoseconds; the file of a
-    /// mapping is its place among the files.
+    /// The changes, in order of time, each with its time by the trace's clock in nanoseconds. The file of a mapping
+    /// is an index into the files.
     pub changes: Vec<(u64, Change)>,
-    /// How many changes are not known.
+    /// The number of lost changes.
     pub lost: u64,
 }
 
-/// What the file begins with, of a trace that is recorded now.
+/// The first lines of the file, for a trace that is being recorded.
 pub fn head(trace: Uuid, monotonic: u64, realtime: u64) -> String {
     format!("{HEAD}\ntrace {trace}\nclock {monotonic} {realtime}\n")
 }
 
-/// A line of a mapping.
+/// The line of a mapping.
 pub struct MapLine<'a> {
     pub ns: u64,
     pub pid: u32,
@@ -90,12 +91,12 @@ impl fmt::Display for MapLine<'_> {
     }
 }
 
-/// A path as it stands in a line.
+/// The form of a path in a line.
 pub fn escaped(path: &str) -> String {
     path.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
-/// A path as it was before it was written in a line.
+/// The path of a line, without escapes.
 pub fn unescaped(text: &str) -> String {
     let mut path = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -111,18 +112,19 @@ pub fn unescaped(text: &str) -> String {
     path
 }
 
-/// From the clock of a file of mappings to that of the trace.
+/// Converts times of a file of mappings to the clock of the trace.
 struct Times {
-    /// Added to a time, in nanoseconds.
+    /// The nanoseconds to add to a time.
     offset: i128,
 }
 
 impl Times {
-    /// `since_epoch` at `monotonic` is known; the trace's clock says when since the epoch it begins.
+    /// `monotonic` and `since_epoch` are one moment. The trace's clock has the time since the epoch at which it
+    /// begins.
     fn new(clock: &Clock, monotonic: u64, realtime: u64) -> Self {
         let to_epoch = i128::from(realtime) - i128::from(monotonic);
         let offset = to_epoch - clock.since_epoch(0);
-        // The trace's clock is the same one: the rest is how much it was set since.
+        // The trace's clock is the same clock. The rest of the difference is by how much it was set since.
         let is_same = offset.abs() < 1_000_000_000 && clock.frequency == 1_000_000_000;
         Self {
             offset: if is_same { 0 } else { offset },
@@ -138,7 +140,8 @@ impl Times {
 }
 
 impl Mappings {
-    /// Those beside the trace in `dir`, or beside its chunks; none if there are none, or of another trace.
+    /// The mappings beside the trace in `dir`, or beside its chunks. [`None`]: they are missing, or belong to another
+    /// trace.
     pub fn read(dir: &Path, metadata: &Metadata) -> anyhow::Result<Option<Self>> {
         let Some((path, text)) = super::saved::beside(dir, FILE)? else {
             return Ok(None);
@@ -147,7 +150,7 @@ impl Mappings {
         parsed.with_context(|| path.display().to_string())
     }
 
-    /// Parses mappings; none if the text is of another trace.
+    /// Parses mappings. [`None`]: the text belongs to another trace.
     pub fn parse(text: impl BufRead, trace: Uuid, clock: &Clock) -> anyhow::Result<Option<Self>> {
         let mut lines = Lines::new(text);
         if lines.head()? != HEAD {
@@ -168,7 +171,7 @@ impl Mappings {
             let parsed = mappings.line(line, &times, &mut places);
             parsed.with_context(|| format!("line {number}: `{line}`"))?;
         }
-        // Each CPU's are in their order.
+        // The lines of each CPU are sorted.
         mappings.changes.sort_by_key(|(ns, _)| *ns);
         Ok(Some(mappings))
     }
@@ -220,7 +223,7 @@ impl Mappings {
                 self.lost = self.lost.saturating_add(lost);
                 return Some(());
             }
-            // A newer rtrace may say more.
+            // A newer rtrace may write more kinds of lines.
             _ => return Some(()),
         };
         self.changes.push((ns, change));
@@ -283,7 +286,7 @@ mod tests {
             assert!(error.contains(complaint), "{error}");
         }
         assert!(Mappings::parse(&b"rtrace mappings 2\n"[..], Uuid::nil(), &CLOCK).is_err());
-        // A line without an end, which a hole in the file looks like, takes no memory.
+        // A line without an end, as a hole in the file looks, takes no memory.
         let endless = [head(Uuid::nil(), 0, 0).into_bytes(), vec![0; 1 << 20]].concat();
         let error = Mappings::parse(&*endless, Uuid::nil(), &CLOCK).unwrap_err();
         assert!(error.to_string().contains("line 4: it has more"), "{error}");
@@ -295,10 +298,10 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_traces_clock() {
-        // The same clock, which was set a little since.
+        // The same clock, set by a small difference since.
         let same = Times::new(&CLOCK, 5_000_000_000, 105_000_000_100);
         assert_eq!(same.trace(9), 9);
-        // Another one, which began 40 seconds earlier, and counts in a third of nanoseconds.
+        // Another clock, which began 40 seconds earlier, and counts thirds of nanoseconds.
         let other = Clock {
             frequency: 3_000_000_000,
             offset_s: 60,

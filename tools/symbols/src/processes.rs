@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What processes have mapped, as it changes in the course of time.
+//! The mappings of processes, as they change over time.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// So many threads are known after their end: in it, their stacks are those that they had.
+/// The number of threads that are remembered after their end, because their last stacks are recorded then.
 const ENDED: usize = 1000;
 
 /// A change.
@@ -16,25 +16,25 @@ pub enum Change {
         pid: i64,
         begin: u64,
         end: u64,
-        /// Where in the file it begins.
+        /// Its offset in the file.
         offset: u64,
-        /// Which file.
+        /// The file.
         file: usize,
     },
-    /// A thread began; in a process of its own it has the parent's memory.
+    /// A thread began. In a process of its own it has the parent's memory.
     Fork { pid: i64, tid: i64, parent: i64 },
-    /// Nothing is mapped any more.
+    /// The process has no mapping any more.
     Exec { pid: i64 },
     /// A thread ended.
     Exit { pid: i64, tid: i64 },
 }
 
-/// What is at an address.
+/// The code at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFile {
     /// The file.
     pub file: usize,
-    /// The place in it.
+    /// The offset in the file.
     pub offset: u64,
 }
 
@@ -44,19 +44,19 @@ pub struct Processes {
     processes: HashMap<i64, Process>,
     /// The process of each thread.
     threads: HashMap<i64, i64>,
-    /// Those that have ended last: process and thread.
+    /// The threads that ended last, with their processes.
     ended: VecDeque<(i64, i64)>,
 }
 
 #[derive(Debug, Default)]
 struct Process {
-    /// Shared by those that have the same since a fork.
+    /// Shared by processes that have the same areas since a fork.
     memory: Arc<Memory>,
     threads: usize,
 }
 
-/// Areas by where they begin, none of which overlap or are empty. Offsets are what a trace says, which may be
-/// anything: what is added to them wraps around.
+/// Areas by their begin. They do not overlap, and none is empty. A trace may contain any offset, so sums of offsets
+/// wrap around.
 type Memory = BTreeMap<u64, Area>;
 
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ struct Area {
 }
 
 impl Processes {
-    /// Something changes.
+    /// Applies a change.
     pub fn change(&mut self, change: &Change) {
         match *change {
             Change::Map {
@@ -93,7 +93,7 @@ impl Processes {
                     let memory = memory.unwrap_or_default();
                     let process = Process { memory, threads: 0 };
                     if self.processes.insert(pid, process).is_some() {
-                        // The number was another's, whose end is not known.
+                        // The number belonged to another process, whose end is unknown.
                         self.threads.retain(|_, process| *process != pid);
                     }
                 }
@@ -103,7 +103,7 @@ impl Processes {
                 if let Some(process) = self.processes.get_mut(&pid) {
                     process.memory = Arc::default();
                 }
-                // If another thread executed it, that has the id of the first one now, which ended.
+                // If another thread executed the program, it now has the id of the first one, which has ended.
                 self.ended.retain(|(_, ended)| *ended != pid);
             }
             Change::Exit { pid, tid } => {
@@ -116,7 +116,7 @@ impl Processes {
         }
     }
 
-    /// A thread of a process ended long ago.
+    /// Forgets a thread that ended long ago.
     fn forget(&mut self, (pid, tid): (i64, i64)) {
         if self.threads.remove(&tid).is_none() {
             return;
@@ -136,7 +136,7 @@ impl Processes {
         }
     }
 
-    /// What the thread with this id has at an address.
+    /// The code at an address of the thread with this id.
     pub fn find(&self, tid: i64, address: u64) -> Option<InFile> {
         let process = self.processes.get(self.threads.get(&tid)?)?;
         let (begin, area) = process.memory.range(..=address).next_back()?;
@@ -147,7 +147,7 @@ impl Processes {
     }
 }
 
-/// Puts an area in the place of what is there.
+/// Replaces the areas in the place of a new area.
 fn map(memory: &mut Memory, begin: u64, area: Area) {
     let before = memory.range(..begin).next_back();
     if let Some((old_begin, old)) = before.map(|(begin, area)| (*begin, *area)) {
@@ -171,7 +171,7 @@ fn map(memory: &mut Memory, begin: u64, area: Area) {
     memory.insert(begin, area);
 }
 
-/// What an area is from `from` on.
+/// The part of an area after `from`.
 fn rest(begin: u64, area: Area, from: u64) -> Area {
     Area {
         offset: area.offset.wrapping_add(from - begin),
@@ -253,7 +253,7 @@ mod tests {
         processes.change(&Change::Exit { pid: 1, tid: 1 });
         assert_eq!(found(&processes, 1, 0x1000), Some((0, 0)));
         processes.change(&Change::Exit { pid: 1, tid: 2 });
-        // Its number is another's.
+        // The number belongs to another thread now.
         processes.change(&fork(1, 1, 9));
         assert_eq!(found(&processes, 1, 0x1000), None);
         for tid in 0..ENDED as i64 {
@@ -274,7 +274,7 @@ mod tests {
         for change in [
             fork(1, 1, 9),
             fork(1, 2, 1),
-            // Thread 2 executes one: the other ends, and its id is thread 2's.
+            // Thread 2 executes a program: the other ends, and its id passes to thread 2.
             Change::Exit { pid: 1, tid: 1 },
             Change::Exec { pid: 1 },
             map(1, 0x1000, 0x2000, 0, 0),

@@ -10,38 +10,39 @@ use std::path::Path;
 use std::vec;
 use terminal::printable;
 
-/// What a program has at an address.
+/// The code at an address of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     /// The file.
     pub file: &'a MappedFile,
-    /// The place in the file.
+    /// The offset in the file.
     pub offset: u64,
-    /// The function there, if it is known.
+    /// The function there, if known.
     pub function: Option<&'a Function>,
 }
 
-/// Programs, as they were in the course of a trace.
+/// The programs of a trace, over time.
 #[derive(Debug, Default)]
 pub struct Programs {
     processes: Processes,
-    /// Those that have not happened yet.
+    /// The changes that lie in the future.
     changes: vec::IntoIter<(u64, Change)>,
     next: Option<(u64, Change)>,
     files: Vec<Program>,
-    /// Who is asked for what this machine does not have.
+    /// The servers for files that this machine does not have.
     servers: Option<Servers>,
 }
 
 #[derive(Debug)]
 struct Program {
     file: MappedFile,
-    /// Sorted; none as long as nobody asked.
+    /// The functions, sorted. [`None`]: not read yet.
     functions: Option<Vec<Function>>,
 }
 
 impl Programs {
-    /// With these functions, of files that need not be there; those of others are read when somebody asks.
+    /// Makes the programs with these functions, of files that may be missing here. The functions of other files are
+    /// read on demand.
     pub fn new(mappings: Mappings, mut known: Vec<(MappedFile, Vec<Function>)>) -> Self {
         let is_saved = !known.is_empty();
         let program = |file| {
@@ -62,7 +63,7 @@ impl Programs {
         }
     }
 
-    /// From now on also these are asked.
+    /// From now on also asks these servers.
     pub fn ask(&mut self, servers: Servers) {
         self.servers = Some(servers);
     }
@@ -88,9 +89,9 @@ impl Programs {
     }
 }
 
-/// The functions of a file, if it is still the one that was mapped.
+/// The functions of a file, if it is still the mapped one.
 fn read(file: &MappedFile, servers: Option<Servers>) -> Vec<Function> {
-    // `[vdso]` and `//anon` are no files, but there may be some of these names.
+    // `[vdso]` and `//anon` are no files, but files of these names may exist.
     if !file.path.starts_with('/') || file.path.starts_with("//") {
         return Vec::new();
     }
@@ -98,14 +99,14 @@ fn read(file: &MappedFile, servers: Option<Servers>) -> Vec<Function> {
 }
 
 impl MappedFile {
-    /// Its name without the directories, to be shown.
+    /// Its name without directories, for display.
     pub fn name(&self) -> String {
         let name = Path::new(&self.path).file_name();
         let name = name.and_then(|name| name.to_str());
         printable(name.unwrap_or(&self.path))
     }
 
-    /// Its path, to be shown: anybody may have chosen it.
+    /// Its path, for display. Any user may have chosen it.
     pub fn shown(&self) -> String {
         printable(&self.path)
     }

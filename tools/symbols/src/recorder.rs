@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records what is mapped where, while a trace is recorded: what /proc says at the start, and from then on
-//! what the kernel tells perf of mappings, programs that are executed, and threads.
+//! Records all mappings during a recording: the state at the start from /proc, and from then on the kernel's records
+//! for perf about mappings, executed programs, and threads.
 
 use super::elf;
 use super::mappings::{self, MapLine};
@@ -27,16 +27,16 @@ use system::cpus;
 use terminal::say;
 use uuid::Uuid;
 
-/// Bytes for what happens on a CPU between two looks.
+/// The size of the buffer of a CPU between two reads.
 const BUFFER: usize = 1 << 19;
 
-/// How long after each other those are.
+/// The interval of these reads.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// In `misc` of a record that names a thread: it has executed a program.
+/// The bit in `misc` of a record with a thread's name: the thread has executed a program.
 const COMM_EXEC: u16 = 1 << 13;
 
-/// Records from its making until it [ends](Self::end).
+/// Records from its creation until it [ends](Self::end).
 pub struct Recorder {
     /// Two clocks at one moment.
     clocks: [u64; 2],
@@ -45,7 +45,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins. Nothing is left of it on disk, which has to be the one of `dir`, if it does not end.
+    /// Begins. If it does not end, it leaves no file on the disk of `dir`.
     pub fn begin(dir: &Path) -> anyhow::Result<Self> {
         let there = dir.ancestors().find(|dir| dir.exists());
         let file = tempfile::tempfile_in(there.unwrap_or(Path::new(".")));
@@ -53,14 +53,14 @@ impl Recorder {
         let mut cpus = Cpus::default();
         cpus.open_new()
             .context("the kernel does not tell what programs map (perf_event_open)")?;
-        // Behind that: what happens meanwhile is told.
+        // Changes in the meantime are recorded already.
         write_processes(&mut out).context("cannot note what programs have mapped")?;
         let stop = Arc::new(AtomicBool::new(false));
         let is_over = stop.clone();
         let thread = thread::spawn(move || {
             let mut is_blind = false;
             loop {
-                // Before the look: what comes behind it is seen.
+                // Before the read, so that records that follow are read, too.
                 let is_last = is_over.load(Ordering::Acquire);
                 cpus.write_new(&mut out)?;
                 if is_last {
@@ -68,7 +68,7 @@ impl Recorder {
                 }
                 thread::park_timeout(PERIOD);
                 match cpus.open_new() {
-                    // One of the list has gone meanwhile: the next look has another list.
+                    // A CPU of the list has gone offline meanwhile. The next pass has a new list.
                     Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {}
                     Err(error) if !is_blind => {
                         say(format_args!(
@@ -88,7 +88,7 @@ impl Recorder {
         })
     }
 
-    /// Ends, and writes it beside the trace in `dir`.
+    /// Ends the recording, and writes it beside the trace in `dir`.
     pub fn end(self, dir: &Path, trace: Uuid, access: Access) -> anyhow::Result<()> {
         self.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
@@ -112,17 +112,17 @@ fn now(clock: ClockId) -> u64 {
     seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
-/// The CPUs on which something may happen.
+/// The CPUs on which records may appear.
 #[derive(Default)]
 struct Cpus {
-    /// As the kernel listed them last.
+    /// The kernel's last list of them.
     list: String,
     online: Vec<usize>,
     samplers: HashMap<usize, Sampler>,
 }
 
 impl Cpus {
-    /// Follows those that have come, too.
+    /// Opens the CPUs that came online, too.
     fn open_new(&mut self) -> io::Result<()> {
         let list = fs::read_to_string(cpus::ONLINE)?;
         if list == self.list {
@@ -143,7 +143,7 @@ impl Cpus {
         for sampler in self.samplers.values_mut() {
             write_records(sampler, out)?;
         }
-        // Those that were gone before have told all now.
+        // The buffers of CPUs that went offline have been read completely.
         self.samplers.retain(|cpu, _| self.online.contains(cpu));
         Ok(())
     }
@@ -167,7 +167,7 @@ fn open(cpu: usize) -> io::Result<Sampler> {
         .sampled(BUFFER)
 }
 
-/// Writes a line for each record that matters.
+/// Writes a line for each relevant record.
 fn write_records(sampler: &mut Sampler, out: &mut impl Write) -> io::Result<()> {
     let config: ParseConfig<Native> = sampler.config().clone();
     while let Some(record) = sampler.next_record() {
@@ -177,7 +177,7 @@ fn write_records(sampler: &mut Sampler, out: &mut impl Write) -> io::Result<()> 
         bytes.extend(size.to_ne_bytes());
         record.data().iter().for_each(|part| bytes.extend(*part));
         let line = Parser::new(&bytes[..], config.clone()).parse_record(Line);
-        // What the library cannot read says nothing of mappings.
+        // A record that the library cannot parse is not about mappings.
         if let Ok(Some(line)) = line {
             writeln!(out, "{line}")?;
         }
@@ -185,7 +185,7 @@ fn write_records(sampler: &mut Sampler, out: &mut impl Write) -> io::Result<()> 
     Ok(())
 }
 
-/// Makes a line of a record, if it matters.
+/// Makes the line of a record, if the record is relevant.
 struct Line;
 
 impl<'a> Visitor<'a> for Line {
@@ -244,10 +244,10 @@ impl<'a> Visitor<'a> for Line {
     }
 }
 
-/// Build ids of files. The path alone does not say which file it is: a container has its own there.
+/// Build ids of files. A path alone does not identify a file, because a container has its own files.
 type BuildIds = HashMap<String, Option<String>>;
 
-/// Writes what all processes have mapped, and their threads.
+/// Writes the mappings of all processes, and their threads.
 fn write_processes(out: &mut impl Write) -> io::Result<()> {
     let mut ids = BuildIds::new();
     for process in fs::read_dir("/proc")?.flatten() {
@@ -258,7 +258,7 @@ fn write_processes(out: &mut impl Write) -> io::Result<()> {
         else {
             continue;
         };
-        // It may end meanwhile.
+        // The process may end meanwhile.
         let _ = write_process(pid, &process.path(), &mut ids, out);
     }
     out.flush()
@@ -304,19 +304,19 @@ fn write_process(pid: u32, dir: &Path, ids: &mut BuildIds, out: &mut impl Write)
     Ok(())
 }
 
-/// Code that is mapped.
+/// Mapped code.
 #[derive(Debug, PartialEq, Eq)]
 struct Code<'a> {
     begin: u64,
     end: u64,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     offset: u64,
-    /// Which file: its device, inode and path.
+    /// The file: its device, inode and path.
     file: &'a str,
     path: &'a str,
 }
 
-/// The mapped code of a line of `/proc/PID/maps`, if it is of any.
+/// The mapped code of a line of `/proc/PID/maps`. [`None`]: the line is of other memory.
 fn code(line: &str) -> Option<Code<'_>> {
     let mut words = line.splitn(4, ' ');
     let (begin, end) = words.next()?.split_once('-')?;

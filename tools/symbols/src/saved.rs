@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The names that a trace needs, saved beside it: a text, with a line for each function that occurs.
+//! The names that a trace needs, saved beside it as a text, with a line for each function that occurs.
 //!
 //! ```text
 //! rtrace symbols 1
@@ -27,12 +27,12 @@ use system::regular_file;
 use terminal::printable;
 use uuid::Uuid;
 
-/// The file's name in a trace's directory. Readers of CTF leave it alone.
+/// The file's name in a trace's directory. Readers of CTF ignore it.
 pub const FILE: &str = ".symbols";
 
 const HEAD: &str = "rtrace symbols 1";
 
-/// What was saved.
+/// The saved functions.
 #[derive(Debug, Default)]
 pub struct Saved {
     /// Functions of the kernel.
@@ -41,9 +41,9 @@ pub struct Saved {
     pub files: Vec<(MappedFile, Vec<Function>)>,
 }
 
-/// Path and contents of a file beside a trace, or beside its chunks; none if there is none.
+/// The path and contents of a file beside a trace, or beside its chunks. [`None`]: it is missing.
 pub fn beside(dir: &Path, name: &str) -> anyhow::Result<Option<(PathBuf, BufReader<File>)>> {
-    // A chunk has its own beside the others.
+    // The file of a chunk is beside the chunks.
     for dir in [dir.to_owned(), dir.join("..")] {
         let path = dir.join(name);
         match regular_file::open(&path) {
@@ -55,7 +55,7 @@ pub fn beside(dir: &Path, name: &str) -> anyhow::Result<Option<(PathBuf, BufRead
     Ok(None)
 }
 
-/// Writes a file beside the trace in `dir`: all of it, or none. Its readers refuse a part.
+/// Writes a file beside the trace in `dir`, completely or not at all. Its readers refuse a part of it.
 pub fn write_beside(
     dir: &Path,
     name: &str,
@@ -72,7 +72,7 @@ pub fn write_beside(
 }
 
 impl Saved {
-    /// What was saved with the trace in `dir`; none if nothing was, or with another trace.
+    /// The functions saved with the trace in `dir`. [`None`]: none were saved, or they belong to another trace.
     pub fn read(dir: &Path, trace: Uuid) -> anyhow::Result<Option<Self>> {
         let Some((path, text)) = beside(dir, FILE)? else {
             return Ok(None);
@@ -80,7 +80,7 @@ impl Saved {
         Self::parse(text, trace).with_context(|| path.display().to_string())
     }
 
-    /// Parses saved symbols; none if the text is of another trace.
+    /// Parses saved symbols. [`None`]: the text belongs to another trace.
     pub fn parse(text: impl BufRead, trace: Uuid) -> anyhow::Result<Option<Self>> {
         let mut lines = Lines::new(text);
         if lines.head()? != HEAD {
@@ -144,21 +144,21 @@ fn function(line: &str) -> Option<(u64, u64, String)> {
     let (place, rest) = line.split_once(' ')?;
     let (size, name) = rest.split_once(' ')?;
     let hex = |digits| u64::from_str_radix(digits, 16).ok();
-    // A trace may come from anywhere.
+    // A trace may be of unknown origin.
     Some((hex(place)?, hex(size)?, printable(name)))
 }
 
 /// Functions that occur in a trace.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Of the kernel.
+    /// Functions of the kernel.
     pub kernel: BTreeSet<KernelSymbol>,
-    /// Of files.
+    /// Functions of files.
     pub files: BTreeMap<MappedFile, BTreeSet<Function>>,
 }
 
 impl Names {
-    /// Saves them with the trace in `dir`.
+    /// Saves the functions with the trace in `dir`.
     pub fn save(&self, dir: &Path, trace: Uuid, access: Access) -> anyhow::Result<()> {
         write_beside(dir, FILE, access, |file| {
             file.write_all(self.text(trace).as_bytes())

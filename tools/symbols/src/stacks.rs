@@ -4,32 +4,33 @@
 
 use ctf::{Event, Metadata, StreamClass, Value};
 
-/// Whose stack.
+/// The kind of stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The kernel's.
+    /// The kernel's stack.
     Kernel,
-    /// The program's.
+    /// The program's stack.
     User,
 }
 
 /// A frame of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Where its code goes on.
+    /// The address at which its code continues.
     pub address: u64,
-    /// Whether it called the frame before: then its code goes on behind the call.
+    /// Whether it called the previous frame. Its code then continues after the call.
     pub is_caller: bool,
 }
 
 impl Frame {
-    /// An address in the code that runs: the call may be the last of its function.
+    /// An address inside the running code. After a call at the end of a function the frame's address belongs to the
+    /// next function.
     pub fn code(self) -> u64 {
         self.address.saturating_sub(self.is_caller.into())
     }
 }
 
-/// Where the stacks of a channel's events are.
+/// The fields and contexts with the stacks of a channel's events.
 #[derive(Clone, Copy, Debug)]
 pub struct Stacks {
     kernel: Option<usize>,
@@ -37,7 +38,7 @@ pub struct Stacks {
 }
 
 impl Side {
-    /// Whose code is at an address.
+    /// The kind of code at an address.
     pub fn of(address: u64) -> Self {
         if address >> 63 == 0 {
             Self::User
@@ -51,7 +52,7 @@ impl Stacks {
     /// The event whose field `stack` is a stack of the kernel.
     pub const EVENT: &'static str = "rtrace_stack";
 
-    /// Of a channel.
+    /// The stacks of a channel.
     pub fn of(class: &StreamClass) -> Self {
         Self {
             kernel: class.context("callstack_kernel"),
@@ -59,7 +60,7 @@ impl Stacks {
         }
     }
 
-    /// Of each channel of a trace; none if no event of it has a stack.
+    /// The stacks of each channel of a trace. [`None`]: no event of it has a stack.
     pub fn of_all(metadata: &Metadata) -> Option<Vec<Self>> {
         let mut layouts = metadata.streams.iter().flat_map(|s| s.events.values());
         let has_event = layouts.any(|layout| layout.name == Self::EVENT);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The AUX areas of a trace: raw bytes, beside the streams of events, which events tell of.
+//! The AUX areas of a trace: raw bytes, beside the streams of events. Events tell where in an area their bytes are.
 
 use crate::damage::Damage;
 use crate::header::{PacketAt, PacketHeaders};
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use system::{regular_file, Error, Result};
 use uuid::Uuid;
 
-/// What a packet has behind that of every packet.
+/// The length of the header of an area's packet after the common packet header.
 const REST: usize = AuxHeader::SIZE - PacketHeader::SIZE;
 
-/// The areas of a trace, each by its stream class, which is its channel's, and its CPU.
+/// The areas of a trace, by stream class (that of the area's channel) and CPU.
 #[derive(Debug, Default)]
 pub struct Areas {
     areas: BTreeMap<(u32, u32), Area>,
@@ -25,27 +25,27 @@ pub struct Areas {
     pub damages: Vec<Damage>,
 }
 
-/// A CPU's bytes, as far as they are there.
+/// A CPU's bytes, as far as the trace has them.
 #[derive(Debug, Default)]
 pub struct Area {
     channel: String,
     files: Vec<(PathBuf, File)>,
-    /// By where they begin in the stream.
+    /// The parts, by their position in the stream.
     parts: BTreeMap<u64, Part>,
     lost: u64,
 }
 
-/// Bytes that lie one behind the other in a file.
+/// Consecutive bytes in a file.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     file: usize,
-    /// Where in it they begin.
+    /// Their offset in the file.
     at: u64,
     bytes: u64,
 }
 
 impl Areas {
-    /// Finds those of the trace `uuid` in `dirs`, beside its streams. What is no packet of the trace is
+    /// Finds the areas of the trace `uuid` in `dirs`, beside its streams. Bytes that are no packet of the trace are
     /// damage.
     pub fn find(dirs: &[PathBuf], uuid: Uuid) -> Result<Self> {
         let mut areas = Self::default();
@@ -113,7 +113,7 @@ impl Areas {
         Ok(())
     }
 
-    /// That of a CPU in the channel of a stream class, if it is there.
+    /// The area of a CPU in the channel of a stream class, if it exists.
     pub fn of(&self, stream_id: u32, cpu: u32) -> Option<&Area> {
         self.areas.get(&(stream_id, cpu))
     }
@@ -128,10 +128,10 @@ impl Areas {
     }
 }
 
-/// Where in the file a packet's own bytes begin, and how many they are; none if they are not in it.
+/// The offset in the file of a packet's own bytes, and their number. [`None`]: they are not in the file.
 fn place(header: &AuxHeader, packet: &PacketAt) -> Option<(u64, u64)> {
     let end = match header.bytes {
-        // It only tells of losses.
+        // The packet only reports losses.
         0 => AuxHeader::SIZE as u64,
         bytes => header.offset.checked_add(bytes)?,
     };
@@ -146,14 +146,13 @@ impl Area {
         &self.channel
     }
 
-    /// Bytes that found no room in the whole trace, as far as the stream tells.
+    /// The number of bytes that found no room in the whole trace, as far as the stream tells.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The bytes that are there of `size` from `position` on: in which file each part of them is, where
-    /// in that, and how many they are. Of what is there twice (a reader died in overwrite mode) it has
-    /// one.
+    /// The present bytes among the `size` bytes from `position` on: for each part its file, its offset there, and its
+    /// length. Bytes that are present twice (a reader died in overwrite mode) appear once.
     fn parts(&self, position: u64, size: u64) -> impl Iterator<Item = (usize, u64, u64)> + '_ {
         let end = position.saturating_add(size);
         let first = self.parts.range(..=position).next_back();
@@ -172,12 +171,12 @@ impl Area {
             })
     }
 
-    /// How many bytes are there of `size` from `position` on.
+    /// The number of present bytes among the `size` bytes from `position` on.
     pub fn has(&self, position: u64, size: u64) -> u64 {
         self.parts(position, size).map(|(_, _, bytes)| bytes).sum()
     }
 
-    /// Reads `size` bytes from `position` on; none if not all are there.
+    /// Reads `size` bytes from `position` on. [`None`]: some of them are missing.
     pub fn read(&self, position: u64, size: u64) -> Result<Option<Vec<u8>>> {
         if self.has(position, size) != size {
             return Ok(None);
@@ -203,7 +202,7 @@ mod tests {
     const UUID: Uuid = Uuid::from_bytes([7; 16]);
     const PAGE: u64 = 4096;
 
-    /// A packet of CPU 1 with these bytes of its stream, each of which is its position.
+    /// A packet of CPU 1 with these bytes of its stream. Each byte is its own position.
     fn packet(position: u64, bytes: u64) -> Vec<u8> {
         let offset = PAGE + position % PAGE;
         let content = if bytes == 0 {
@@ -242,7 +241,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(METADATA), "").unwrap();
         fs::write(dir.path().join(".aux_raw_cpu1"), file).unwrap();
-        // No areas.
+        // The trace has no areas.
         for other in ["raw_cpu1", ".aux_raw", ".mappings"] {
             fs::write(dir.path().join(other), "?").unwrap();
         }
@@ -307,7 +306,7 @@ mod tests {
         assert!(with(0, 0).contains("no packet begins here"));
         let mut file = packet(0, 100);
         file[4] = 8;
-        // The packet after it is found.
+        // The packet after the damage is found.
         file.extend(packet(100, 50));
         let mut areas = find(&file).unwrap();
         assert_eq!(areas.of(2, 1).unwrap().has(0, 100), 0);

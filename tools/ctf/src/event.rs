@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Goes through a packet, event by event.
+//! Parses a packet, event by event.
 
 use crate::field::{Cursor, Value};
 use crate::header::PacketAt;
@@ -18,21 +18,21 @@ use system::{Error, Result};
 pub struct Event<'a> {
     /// Clock value.
     pub timestamp: u64,
-    /// What it is.
+    /// Its description.
     pub layout: &'a EventLayout,
-    /// Of what kind its stream is.
+    /// Its stream class.
     pub class: &'a StreamClass,
     contexts: &'a [u8],
     payload: &'a [u8],
 }
 
 impl<'a> Event<'a> {
-    /// The value of a field, by its number in the layout.
+    /// The value of the field with this number in the layout.
     pub fn value(&self, field: usize) -> Option<Value<'a>> {
         fields(self.layout, self.payload).nth(field)
     }
 
-    /// The value of a context, by its number in the class.
+    /// The value of the context with this number in the class.
     pub fn context(&self, context: usize) -> Option<Value<'a>> {
         contexts(self.class, self.contexts).nth(context)
     }
@@ -71,22 +71,22 @@ fn unsigned(bytes: &[u8]) -> u64 {
         .fold(0, |value, &byte| (value << 8) | u64::from(byte))
 }
 
-/// How far the events of a packet have been read.
+/// The position in the events of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
-    /// Bytes of events before it.
+    /// The number of bytes of events before it.
     at: usize,
     /// The clock at the last event, or at the packet's begin.
     now: u64,
 }
 
 impl Position {
-    /// Bytes of events before it.
+    /// The number of bytes of events before it.
     pub(super) fn at(self) -> usize {
         self.at
     }
 
-    /// Before the first event of a packet.
+    /// The position before the first event of a packet.
     pub(super) fn begin(packet: &PacketAt) -> Self {
         Self {
             at: 0,
@@ -95,7 +95,7 @@ impl Position {
     }
 }
 
-/// An event in the bytes that it was found in: where its parts lie.
+/// The parts of an event, as ranges of the bytes in which it was found.
 #[derive(Clone, Debug)]
 pub(super) struct Found<'m> {
     timestamp: u64,
@@ -104,7 +104,7 @@ pub(super) struct Found<'m> {
     payload: Range<usize>,
 }
 
-/// Why no event can be read.
+/// The reason why no event can be read.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// The bytes end before the event does.
@@ -122,10 +122,10 @@ impl Fault {
     }
 }
 
-/// The bytes that the longest event header takes.
+/// The maximum length of an event header.
 pub(super) const LONGEST_HEADER: usize = 16;
 
-/// Finds the events of a packet one after the other, in whatever bytes its caller has of it.
+/// Finds the events of a packet one after the other, in the bytes that the caller has of the packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scan<'m> {
     class: &'m StreamClass,
@@ -135,7 +135,7 @@ pub(super) struct Scan<'m> {
 }
 
 impl<'m> Scan<'m> {
-    /// From a position in a packet on.
+    /// Begins at a position in a packet.
     pub(super) fn new(class: &'m StreamClass, packet: &PacketAt, position: Position) -> Self {
         Self {
             class,
@@ -144,18 +144,18 @@ impl<'m> Scan<'m> {
         }
     }
 
-    /// How far the events have been read.
+    /// The position after the last event.
     pub(super) fn position(&self) -> Position {
         self.position
     }
 
-    /// Leaves out the rest of a packet with `total` bytes of events.
+    /// Skips the rest of a packet with `total` bytes of events.
     pub(super) fn leave(&mut self, total: usize) {
         self.position.at = total;
     }
 
-    /// The time of the next event, which begins with `rest`; none if that is empty. Where the event is
-    /// corrupt: the time of the one before.
+    /// The time of the next event, which begins with `rest`. [`None`]: `rest` is empty. If the event is corrupt, the
+    /// time of the previous event.
     pub(super) fn next_time(&self, mut rest: &[u8]) -> Option<u64> {
         if rest.is_empty() {
             return None;
@@ -224,11 +224,11 @@ impl<'m> Scan<'m> {
         }
     }
 
-    /// Takes an event header off the front: id and time.
+    /// Removes an event header from the front: id and time.
     fn header(&self, rest: &mut &[u8]) -> Option<(u32, u64)> {
         match self.class.layout {
             Layout::Compact => {
-                // The extended form has its escape id in the first byte alone.
+                // The extended form has its escape id only in the first byte.
                 let first = u32::from(*rest.first()?);
                 let id = first & ((1 << COMPACT_ID_BITS) - 1);
                 if id == COMPACT_ESCAPE {
@@ -267,7 +267,7 @@ impl<'m> Scan<'m> {
 pub struct Events<'a> {
     path: &'a Path,
     scan: Scan<'a>,
-    /// Where the packet's events begin in the file.
+    /// The offset in the file of the packet's events.
     base: u64,
     bytes: &'a [u8],
 }
@@ -288,12 +288,12 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// How far they have been read.
+    /// The position after the last event.
     pub(super) fn position(&self) -> Position {
         self.scan.position
     }
 
-    /// When the next event is; none if there is none. Where it is corrupt: when the one before was.
+    /// The time of the next event. [`None`]: there is none. If the event is corrupt, the time of the previous event.
     pub(super) fn next_time(&self) -> Option<u64> {
         self.scan.next_time(self.rest())
     }
@@ -315,7 +315,7 @@ impl<'a> Iterator for Events<'a> {
         Some(match self.scan.find(rest) {
             Ok(found) => Ok(self.scan.event(found, rest)),
             Err(fault) => {
-                // Where one event ends unknown, no other begins.
+                // The end of this event is unknown, and so is the begin of the next.
                 self.scan.leave(self.bytes.len());
                 Err(Error::Corrupt {
                     path: self.path.to_owned(),

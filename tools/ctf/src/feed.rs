@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All streams of a trace as one, in order of time, while their packets come: as [`Merge`], from memory.
+//! Merges all streams of a trace in order of time, while their packets arrive: like [`Merge`], from memory.
 //!
-//! A stream of which nothing has come may still bring something older than what the others have. So who
-//! reads says up to which time nothing more can come: the [`newest`](Feed::newest) before all buffers
-//! were flushed and read is such a time. A packet that comes later than that all the same (its writer was
-//! interrupted for so long) is handed out at once, late.
+//! A stream without a packet may still get an older event than the other streams have. So the caller gives a time up
+//! to which no event can follow. The [`newest`](Feed::newest) time before all buffers were flushed and read is such a
+//! time. A packet may still arrive later, because its writer was interrupted that long. It is returned at once, late.
 //!
 //! [`Merge`]: super::Merge
 
@@ -22,30 +21,30 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::path::{Path, PathBuf};
 use system::{Error, Result};
 
-/// The items of a trace by time, as far as they have come.
+/// The items of a trace by time, as far as they have arrived.
 #[derive(Debug, Default)]
 pub struct Feed {
     metadata: Option<Metadata>,
     streams: Vec<Stream>,
-    /// When each stream that has something has its next item.
+    /// The time of the next item, for each stream that has one.
     queue: BinaryHeap<Reverse<(u64, usize)>>,
     newest: u64,
     bytes: usize,
 }
 
-/// A stream, and what has come of it.
+/// A stream, and its packets that have arrived.
 #[derive(Debug)]
 struct Stream {
-    /// What errors call it.
+    /// Its name in errors.
     path: PathBuf,
-    /// The last packet that has come.
+    /// The last packet that has arrived.
     last: Option<PacketAt>,
-    /// The one that is being read, or was read last.
+    /// The packet that is being read, or was read last.
     current: Option<Held>,
-    /// Those that come behind it.
+    /// The packets after it.
     waiting: VecDeque<Held>,
     next: Next,
-    /// When that is, if the stream is not in the queue.
+    /// The time of its next item, if the stream is not in the queue.
     idle_since: Option<u64>,
 }
 
@@ -53,20 +52,19 @@ struct Stream {
 #[derive(Debug)]
 struct Held {
     at: PacketAt,
-    /// The one before it.
+    /// The previous packet.
     before: Option<PacketAt>,
     /// Header and events.
     content: Vec<u8>,
 }
 
 impl Feed {
-    /// Takes the trace's description, before its packets; and a newer one, which has all that the one
-    /// before has.
+    /// Takes the trace's description, before its packets. A later description must contain the previous one.
     pub fn describe(&mut self, text: &str) -> Result<&Metadata> {
         Ok(self.metadata.insert(Metadata::parse(text)?))
     }
 
-    /// Adds a stream; the number by which it is known from now on.
+    /// Adds a stream. Returns its number.
     pub fn open(&mut self, name: &StreamName) -> usize {
         self.streams.push(Stream {
             path: name.to_string().into(),
@@ -79,17 +77,17 @@ impl Feed {
         self.streams.len() - 1
     }
 
-    /// How many streams there are.
+    /// The number of streams.
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// What a stream is called.
+    /// The name of a stream.
     pub fn name(&self, stream: usize) -> &Path {
         &self.streams[stream].path
     }
 
-    /// The number of the last packet of a stream that has come.
+    /// The number of the last packet of a stream that has arrived.
     pub fn last(&self, stream: usize) -> Option<u64> {
         let last = self.streams[stream].last;
         last.map(|packet| packet.header.packet_seq_num)
@@ -127,20 +125,20 @@ impl Feed {
         Ok(())
     }
 
-    /// The end of the latest of all packets that have come, by the clock.
+    /// The latest end of all packets that have arrived, by the clock.
     pub fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Bytes of the packets that have come and are not read yet.
+    /// Bytes of the packets that have arrived and are not read yet.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The next item that is not after `until`, and the number of its stream; none if no such has
-    /// come. There is no [`Item::End`].
+    /// The next item that is not after `until`, and the number of its stream. [`None`]: no such item has arrived.
+    /// There is no [`Item::End`].
     ///
-    /// After an error nothing of what has come so far comes any more.
+    /// After an error, the packets that had arrived before it give no more items.
     pub fn next_item(&mut self, until: u64) -> Result<Option<(usize, Item<'_>)>> {
         let Some(mut top) = self.queue.peek_mut() else {
             return Ok(None);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where an event's fields lie in its payload, and what they hold.
+//! The places of an event's fields in its payload, and their values.
 
 use crate::metadata::{FieldLayout, Type};
 use rtrace_abi::schema::{Integer, Shown};
@@ -8,43 +8,42 @@ use rtrace_abi::schema::{Integer, Shown};
 /// A field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// Of an unsigned integer.
+    /// An unsigned integer.
     Unsigned(u64),
-    /// Of a signed integer.
+    /// A signed integer.
     Signed(i64),
-    /// Of a text, without its NULs.
+    /// A text, without its NULs.
     Text(&'a [u8]),
-    /// Of an array or a sequence of integers.
+    /// An array or a sequence of integers.
     Integers(Integers<'a>),
 }
 
-/// Integers of one type, one behind the other.
+/// Consecutive integers of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Integers<'a> {
     element: Integer,
-    /// The first byte has the first bit.
+    /// The bytes; the first one contains the first bit.
     bytes: &'a [u8],
-    /// Which of the bits of the first byte that is.
+    /// The index of that bit in the first byte.
     bit: usize,
     left: usize,
 }
 
-/// Goes through a payload, field by field.
+/// Parses a payload, field by field.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
     fields: &'a [FieldLayout],
     payload: &'a [u8],
-    /// The next field's number.
+    /// The number of the next field.
     field: usize,
-    /// The bit behind the last field.
+    /// The bit after the last field.
     end: usize,
-    /// The integers so far by the numbers of their fields, if there are sequences, whose lengths
-    /// they may be.
+    /// The integers so far, by the numbers of their fields, if a field is a sequence. Each may be the length of one.
     lengths: Option<Vec<u64>>,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of fields, of which some may be sequences or none is.
+    /// Begins at the first field. `has_sequence` tells whether a field may be a sequence.
     pub(super) fn new(fields: &'a [FieldLayout], has_sequence: bool, payload: &'a [u8]) -> Self {
         Self {
             fields,
@@ -55,7 +54,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Bytes of all fields; none if the payload ends before they do.
+    /// The number of bytes of all fields. [`None`]: the payload ends before they do.
     pub(super) fn size_of_all(mut self) -> Option<usize> {
         for _ in self.fields {
             self.next_value()?;
@@ -63,7 +62,7 @@ impl<'a> Cursor<'a> {
         Some(self.size())
     }
 
-    /// The value of the field of this number, if it is there.
+    /// The value of the field with this number, if present.
     pub(super) fn nth(mut self, field: usize) -> Option<Value<'a>> {
         for _ in 0..field {
             self.next_value()?;
@@ -71,12 +70,12 @@ impl<'a> Cursor<'a> {
         self.next_value()
     }
 
-    /// Bytes of the fields so far.
+    /// The number of bytes of the fields so far.
     fn size(&self) -> usize {
         self.end.div_ceil(8)
     }
 
-    /// The value of the next field; none if there is none, or if the payload ends before it does.
+    /// The value of the next field. [`None`]: no field is left, or the payload ends before it does.
     pub(super) fn next_value(&mut self) -> Option<Value<'a>> {
         let ty = &self.fields.get(self.field)?.ty;
         let begin = self.end.next_multiple_of(ty.align());

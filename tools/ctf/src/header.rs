@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Walks the packets of a stream file by their headers.
+//! Reads the packet headers of a stream file.
 
 use memchr::memmem::Finder;
 use rtrace_abi::packet::{PacketHeader, MAGIC};
@@ -14,42 +14,41 @@ use std::path::Path;
 use system::{Error, Result};
 use uuid::Uuid;
 
-/// The largest packet believed: beyond it a size is garbage.
+/// The maximum accepted size of a packet.
 const LARGEST: u64 = 1 << 30;
 
-/// Bytes that are searched for a header at a time.
+/// The number of bytes that are searched for a header at a time.
 const BLOCK: usize = 1 << 16;
 
-/// Bytes that are skipped where the disk gives none.
+/// The number of bytes that are skipped if the disk cannot read them.
 const PAGE: usize = 1 << 12;
 
 /// A packet's header and its place in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketAt {
-    /// Where it begins.
+    /// The offset of its begin.
     pub offset: u64,
     /// Its header.
     pub header: PacketHeader,
 }
 
 impl PacketAt {
-    /// Bytes, with the padding.
+    /// Its size in bytes, with the padding.
     pub fn size(&self) -> u64 {
         self.header.packet_size / 8
     }
 
-    /// Bytes of header and events.
+    /// The size of header and events in bytes.
     pub fn content(&self) -> u64 {
         self.header.content_size / 8
     }
 
-    /// Where the next packet begins.
+    /// The offset of the next packet.
     pub fn end(&self) -> u64 {
         self.offset + self.size()
     }
 
-    /// Takes the header that is at `offset` of the stream `path` from its bytes. It must be one of the
-    /// trace `uuid`, if that is given.
+    /// Parses the header at `offset` of the stream `path`. If `uuid` is given, the header must belong to that trace.
     pub fn decode(
         bytes: &[u8; PacketHeader::SIZE],
         path: &Path,
@@ -68,8 +67,7 @@ impl PacketAt {
     }
 }
 
-/// The headers of a stream file's whole packets, one after the other. `F` is the file, or a
-/// reference to it.
+/// The headers of a stream file's complete packets, one after the other. `F` is the file, or a reference to it.
 #[derive(Debug)]
 pub struct PacketHeaders<'a, F> {
     path: &'a Path,
@@ -77,13 +75,13 @@ pub struct PacketHeaders<'a, F> {
     uuid: Option<Uuid>,
     length: u64,
     at: u64,
-    /// Finds the first bytes of a header. Made by the first search.
+    /// Finds the first bytes of a header. The first search makes it.
     start: OnceCell<Finder<'static>>,
 }
 
 impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
-    /// Begins at the start of `file`, whose name is `path`. Every packet must be one of the
-    /// trace `uuid`, if that is given.
+    /// Begins at the start of `file`, whose name is `path`. If `uuid` is given, every packet must belong to that
+    /// trace.
     pub fn new(path: &'a Path, file: F, uuid: Option<Uuid>) -> Result<Self> {
         let length = file.borrow().metadata().map_err(Error::read(path))?.len();
         Ok(Self {
@@ -96,13 +94,12 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         })
     }
 
-    /// Goes on at this offset, where a packet begins.
+    /// Continues at this offset, where a packet begins.
     pub fn go_to(&mut self, offset: u64) {
         self.at = offset;
     }
 
-    /// The next packet that is there to its end; none at the file's end, or where its last
-    /// packet is not whole.
+    /// The next complete packet. [`None`]: the file ends, or its last packet is incomplete.
     pub fn next_whole(&mut self) -> Result<Option<PacketAt>> {
         let left = self.length.saturating_sub(self.at);
         if left < PacketHeader::SIZE as u64 {
@@ -118,7 +115,7 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         Ok(Some(packet))
     }
 
-    /// The header at `offset`; none if no valid one is there.
+    /// The header at `offset`. [`None`]: there is no valid one.
     pub(super) fn peek(&self, offset: u64) -> Option<PacketAt> {
         if self.length.saturating_sub(offset) < PacketHeader::SIZE as u64 {
             return None;
@@ -128,13 +125,12 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         PacketAt::decode(&bytes, self.path, offset, self.uuid).ok()
     }
 
-    /// Whether the file ends at `offset`, or too soon after it for another header.
+    /// Whether the file ends at `offset`, or has too few bytes after it for another header.
     pub(super) fn ends_at(&self, offset: u64) -> bool {
         self.length.saturating_sub(offset) < PacketHeader::SIZE as u64
     }
 
-    /// The next valid header from `offset` on, before `end`. Blocks that the disk does not give are
-    /// skipped.
+    /// The next valid header from `offset` on, before `end`. Skips blocks that the disk cannot read.
     pub(super) fn find(&self, offset: u64, end: u64) -> Option<PacketAt> {
         let start = self.start.get_or_init(|| {
             let mut start = MAGIC.to_le_bytes().to_vec();
@@ -142,7 +138,7 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
             Finder::new(&start).into_owned()
         });
         let rest = start.needle().len() - 1;
-        // It may begin right before the end.
+        // A header may begin right before the end.
         let end = end.saturating_add(rest as u64).min(self.length);
         let mut block = vec![0; end.saturating_sub(offset).min(BLOCK as u64) as usize];
         let mut at = offset;
@@ -172,34 +168,34 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         None
     }
 
-    /// Goes on at `offset`.
+    /// Continues at `offset`.
     pub(super) fn seek(&mut self, offset: u64) {
         self.at = offset.min(self.length);
     }
 
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Where the next packet is expected.
+    /// The offset at which the next packet is expected.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Reads as many bytes of the file as `bytes` has, from `offset` on.
+    /// Fills `bytes` with the bytes of the file from `offset` on.
     pub(super) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         let read = self.file.borrow().read_exact_at(bytes, offset);
         read.map_err(Error::read(self.path))
     }
 
-    /// Bytes that are left after the last whole packet, once [`Self::next_whole`] gives none.
+    /// The number of bytes after the last complete packet, after [`Self::next_whole`] has returned [`None`].
     pub fn partial(&self) -> u64 {
         self.length.saturating_sub(self.at)
     }
 }
 
-/// What is wrong with a header; none if nothing is.
+/// The fault of a header. [`None`]: the header is valid.
 fn complaint(header: &PacketHeader, uuid: Option<Uuid>) -> Option<String> {
     let PacketHeader {
         magic,
@@ -229,7 +225,7 @@ fn complaint(header: &PacketHeader, uuid: Option<Uuid>) -> Option<String> {
     })
 }
 
-/// Takes a header from its bytes: little endian, without padding.
+/// Parses a header: little endian, without padding.
 pub fn decode(bytes: &[u8; PacketHeader::SIZE]) -> PacketHeader {
     let mut rest = bytes.as_slice();
     PacketHeader {
@@ -247,7 +243,7 @@ pub fn decode(bytes: &[u8; PacketHeader::SIZE]) -> PacketHeader {
     }
 }
 
-/// A header as it lies in a packet: the reverse of [`decode`].
+/// The bytes of a header: the reverse of [`decode`].
 pub fn encode(header: &PacketHeader) -> [u8; PacketHeader::SIZE] {
     let PacketHeader {
         magic,
@@ -287,7 +283,7 @@ pub fn encode(header: &PacketHeader) -> [u8; PacketHeader::SIZE] {
     bytes
 }
 
-/// The next `N` bytes; the header's size is the sum of its fields, so they are there.
+/// The next `N` bytes. They exist, because the header's size is the sum of its fields.
 fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     let mut out = [0; N];
     if let Some((head, tail)) = rest.split_at_checked(N) {

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a stream gives one after the other, each at a time that is not before the last one's.
+//! The items of a stream. Each has a time that is not before that of the previous item.
 
 use crate::damage::Damage;
 use crate::event::{Event, Events, Position};
 use crate::stream::Packet;
 use system::Result;
 
-/// Something in a trace.
+/// An item of a trace.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
-    /// A packet was read. This comes where the packet before it ended: if the packet has losses,
-    /// events of the stream may be missing from here on, up to [`Item::Whole`].
+    /// A packet was read. Its time is the end of the previous packet. If the packet has losses, events of the stream
+    /// may be missing from here up to [`Item::Whole`].
     Packet(Packet<'a>),
-    /// From here on no event of the stream is missing. This comes where a packet begins before which
-    /// packets were lost or damaged, or ends, if events were discarded or damaged: where in it, is not
-    /// known.
+    /// From here on no event of the stream is missing. The item comes at the begin of a packet if packets before it
+    /// were lost or damaged. It comes at the end of a packet if events were discarded or damaged, because their place
+    /// in the packet is unknown.
     Whole {
-        /// When.
+        /// The time.
         timestamp: u64,
     },
     /// An event.
     Event(Event<'a>),
-    /// Bytes of the stream cannot be read. From here on events of the stream may be missing, up to
-    /// [`Item::Whole`], or to the stream's end.
+    /// Bytes of the stream cannot be read. From here on events of the stream may be missing, up to [`Item::Whole`],
+    /// or to the stream's end.
     Damaged {
-        /// Which bytes.
+        /// The bytes.
         damage: &'a Damage,
-        /// When the last thing before them was.
+        /// The time of the last item before them.
         timestamp: u64,
     },
     /// The stream ends.
     End {
-        /// Bytes of a last packet that is not whole.
+        /// Bytes of an incomplete last packet.
         partial: u64,
     },
 }
 
-/// What comes next in a stream.
+/// The kind of the next item in a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
     /// The next packet, or the stream's end.
@@ -51,7 +51,7 @@ pub(super) enum Next {
 }
 
 impl Next {
-    /// What this is at the time `now` in a packet, or at its begin; what comes behind it, and when.
+    /// The item at the time `now` in a packet, or at its begin. Also the kind and the time of the following item.
     pub(super) fn item(self, packet: Packet<'_>, now: u64) -> Result<(Item<'_>, Self, u64)> {
         let whole = Item::Whole { timestamp: now };
         let (item, (next, time)) = match self {
@@ -74,7 +74,7 @@ impl Next {
         Ok((item, next, time))
     }
 
-    /// What comes behind the events that have been read of a packet, and when.
+    /// The kind and the time of the item after the events that have been read.
     fn behind(packet: &Packet<'_>, events: &Events<'_>) -> (Self, u64) {
         match events.next_time() {
             Some(time) => (Self::Event(events.position()), time),

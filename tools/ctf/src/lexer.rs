@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The words of TSDL.
+//! The tokens of TSDL.
 
 use std::iter::Peekable;
 use std::str::Chars;
 use system::{Error, Result};
 
-/// A word, with the line on which it stands.
+/// A token, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) line: usize,
 }
 
-/// What a word is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An identifier, a number, or names joined by dots.
     Word(String),
     /// A string literal's contents.
     Text(String),
-    /// Any other character by itself; `:=` is `:` and `=`.
+    /// Any other single character; `:=` is `:` and `=`.
     Mark(char),
 }
 
-/// Splits a text into words. Comments are left out.
+/// Splits a text into tokens. Skips comments.
 #[derive(Debug)]
 pub(super) struct Lexer<'a> {
     rest: Peekable<Chars<'a>>,
@@ -54,7 +54,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Skips a comment after its first slash.
+    /// Skips the rest of a comment, after its first slash.
     fn comment(&mut self) -> Result<()> {
         match self.bump() {
             Some('*') => {
@@ -75,7 +75,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A string literal after its opening quote.
+    /// The rest of a string literal, after its opening quote.
     fn text(&mut self) -> Result<Kind> {
         let mut text = String::new();
         loop {

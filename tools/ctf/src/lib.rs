@@ -2,14 +2,13 @@
 
 //! Reads a trace: CTF 1.8, in the subset that rtrace writes.
 //!
-//! [`Metadata`] is the description of a trace, [`StreamReader`] goes through
-//! one stream packet by packet, [`Events`] through a packet event by event, [`Merge`] through
-//! all streams by time. [`Feed`] is as `Merge`, for packets that come while the trace is recorded.
-//! Whatever the bytes are, the answer is a value or an [`Error`] with file and offset. A reader of files
-//! goes on behind a damaged place ([`Damage`]).
+//! [`Metadata`] is the description of a trace. [`StreamReader`] reads one stream packet by packet, [`Events`] a
+//! packet event by event, [`Merge`] all streams by time. [`Feed`] is like `Merge`, for packets that arrive while the
+//! trace is recorded. For any bytes the result is a value or an [`Error`] with file and offset. A reader of files
+//! continues after a damaged place ([`Damage`]).
 //!
-//! Of each stream [`WINDOW`] bytes are in memory, and of one stream at a time up to [`LONGEST_EVENT`],
-//! whatever sizes the files claim.
+//! [`WINDOW`] bytes of each stream are in memory, and of one stream at a time up to [`LONGEST_EVENT`], whatever sizes
+//! the files claim.
 //!
 //! [`Error`]: system::Error
 

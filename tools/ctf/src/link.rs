@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a packet goes on from the one before it in its stream.
+//! The relation of a packet to the previous one in its stream.
 
 use crate::header::PacketAt;
 use crate::metadata::{Metadata, StreamClass};
 use std::path::Path;
 use system::{Error, Result};
 
-/// What is known of a packet from the one before it.
+/// The properties of a packet that depend on the previous one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link<'a> {
-    /// What it is.
+    /// Its stream class.
     pub class: &'a StreamClass,
-    /// Packets that are missing between the two, or before the stream's first.
+    /// The number of packets missing between the two, or before the stream's first.
     pub packets_lost: u64,
-    /// Events discarded from the end of the one before, or from the trace's begin, to its own end.
+    /// The number of events discarded from the end of the previous packet, or from the trace's begin, to its own end.
     pub events_lost: u64,
 }
 
 impl<'a> Link<'a> {
-    /// Of the packet `at` in the stream `path` behind `before`, if there is one there. It is an error
-    /// if it cannot be behind it: in a stream packets do not overlap, nothing counts backwards, and all
-    /// are of one class and CPU.
+    /// Links the packet `at` in the stream `path` to `before`, if there is one. Fails if `at` cannot follow `before`:
+    /// in a stream packets do not overlap, no count decreases, and all packets have one class and CPU.
     pub fn new(
         path: &Path,
         metadata: &'a Metadata,

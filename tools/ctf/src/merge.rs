@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All streams of a trace as one, in order of time. A window of each stream is in memory, and one file of
-//! each is open.
+//! Merges all streams of a trace in order of time. A window of each stream is in memory, and one file of each is
+//! open.
 //!
-//! A stream gives its items one after the other, each at a time that is not before the last one's.
-//! A heap has the time of each stream's next item; the stream at its top gives the next item of the
-//! trace. Where two streams have the same time, the first of those given to [`Merge::new`] goes first.
+//! A heap has the time of each stream's next item. The stream at its top gives the next item of the trace. If two
+//! streams have the same time, the first of those given to [`Merge::new`] comes first.
 
 use crate::damage::Damage;
 use crate::item::Item;
@@ -22,15 +21,15 @@ use system::Result;
 #[derive(Debug)]
 pub struct Merge<'a> {
     streams: Vec<Stream<'a>>,
-    /// When each stream that has not ended has its next item.
+    /// The time of the next item, for each stream that has not ended.
     queue: BinaryHeap<Reverse<(u64, usize)>>,
     /// The stream of the last item.
     last: Option<usize>,
 }
 
 impl<'a> Merge<'a> {
-    /// Merges streams, each of these files in their order. Of each the first file is opened now, the others when
-    /// those before them have been read.
+    /// Merges streams, each of these files in their order. Opens the first file of each now, and each other file when
+    /// the one before it has been read.
     pub fn new(
         metadata: &'a Metadata,
         streams: impl IntoIterator<Item = &'a [PathBuf]>,
@@ -39,7 +38,7 @@ impl<'a> Merge<'a> {
             .into_iter()
             .map(|files| Stream::new(files, metadata))
             .collect::<Result<_>>()?;
-        // What is missing before the first packet of a stream is missing from the beginning on.
+        // If packets are missing before the first packet of a stream, they are missing from the beginning on.
         let queue = (0..streams.len()).map(|stream| Reverse((0, stream)));
         Ok(Self {
             queue: queue.collect(),
@@ -48,11 +47,10 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// The next item, and the number of its stream among those given to [`Self::new`]; none at the
-    /// trace's end.
+    /// The next item, and the number of its stream among those given to [`Self::new`]. [`None`]: the trace ends.
     ///
-    /// The packets of all streams that are the first of theirs come before all else, but for damage before
-    /// them. After an error nothing comes any more.
+    /// The first packets of all streams come first; only damage before them comes earlier. After an error there are
+    /// no more items.
     pub fn next_item(&mut self) -> Result<Option<(usize, Item<'_>)>> {
         let Some(mut top) = self.queue.peek_mut() else {
             return Ok(None);
@@ -84,35 +82,35 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// The next item of a stream.
+/// The kind of the next item of a stream.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// The next packet, or the stream's end.
     Packet,
-    /// The begin of a packet before which others are missing.
+    /// The begin of a packet, before which packets are missing.
     Begin,
     /// An event of the packet.
     Event,
-    /// The end of a packet up to which events are missing.
+    /// The end of a packet, up to which events are missing.
     End,
 }
 
-/// A stream, and what comes next in it.
+/// A stream, and its next item.
 #[derive(Debug)]
 struct Stream<'a> {
     metadata: &'a Metadata,
-    /// Those that come behind what is being read.
+    /// The files after the one that is being read.
     files: slice::Iter<'a, PathBuf>,
-    /// None if it has no files at all.
+    /// [`None`]: the stream has no files.
     reader: Option<StreamReader<'a>>,
     next: Next,
     /// The end of the packet that is being read.
     end: u64,
-    /// Whether events of it are missing up to there.
+    /// Whether events of the packet are missing.
     is_lossy: bool,
-    /// The place that is damaged, if the last item is that.
+    /// The damage, if the last item was damage.
     damage: Option<Damage>,
-    /// Bytes of last packets that are not whole.
+    /// Bytes of incomplete last packets.
     partial: u64,
 }
 
@@ -132,7 +130,7 @@ impl<'a> Stream<'a> {
         Ok(stream)
     }
 
-    /// Goes on in the next file. Returns whether there is one.
+    /// Continues in the next file. Returns whether there is one.
     fn next_file(&mut self) -> Result<bool> {
         let Some(path) = self.files.next() else {
             return Ok(false);
@@ -142,7 +140,7 @@ impl<'a> Stream<'a> {
         Ok(true)
     }
 
-    /// The next item, whose time is `now`, and the time of the one behind it; none at the end.
+    /// The next item, whose time is `now`, and the time of the following item. [`None`]: the stream ends.
     fn next_item(&mut self, now: u64) -> Result<(Item<'_>, Option<u64>)> {
         match self.next {
             Next::Packet => self.packet(now),
@@ -158,7 +156,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The next packet, of whatever file.
+    /// The next packet, of any file.
     fn packet(&mut self, now: u64) -> Result<(Item<'_>, Option<u64>)> {
         loop {
             let Some(reader) = &mut self.reader else {
@@ -222,7 +220,7 @@ impl<'a> Stream<'a> {
         Item::Damaged { damage, timestamp }
     }
 
-    /// Sets what comes next in the packet; when.
+    /// Sets the kind of the next item in the packet. Returns its time.
     fn behind(&mut self) -> u64 {
         let event = self.reader.as_ref().and_then(StreamReader::next_time);
         self.next = match event {

@@ -14,29 +14,29 @@ use std::path::Path;
 use system::{Error, Result};
 use uuid::Uuid;
 
-/// What the `metadata` file says.
+/// The contents of the `metadata` file.
 #[derive(Clone, Debug)]
 pub struct Metadata {
     /// The trace.
     pub uuid: Uuid,
     /// Its clock.
     pub clock: Clock,
-    /// Which boot of a machine it was recorded in: the kernel's `boot_id`, if the clock has it.
+    /// The machine's boot in which it was recorded: the kernel's `boot_id`, if the clock has it.
     pub boot: Option<Uuid>,
     /// Its environment.
     pub env: BTreeMap<String, String>,
-    /// Its stream classes, one for each channel, by id: there is one at least.
+    /// Its stream classes, one for each channel, by id. There is at least one.
     pub streams: Vec<StreamClass>,
 }
 
-/// What the streams of a channel have in common.
+/// The common properties of a channel's streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamClass {
-    /// Which event header their packets have.
+    /// The event header of their packets.
     pub layout: Layout,
-    /// What stands between the header and the fields of each event.
+    /// The contexts between the header and the fields of each event.
     pub contexts: Vec<FieldLayout>,
-    /// Bytes of that, if every record has the same.
+    /// The size of the contexts in bytes, if it is the same in every record.
     pub context_size: Option<usize>,
     /// Their events by id.
     pub events: HashMap<u32, EventLayout>,
@@ -67,7 +67,7 @@ impl Clock {
         i128::from(self.offset_s) * 1_000_000_000 + i128::try_from(ns).unwrap_or(i128::MAX / 2)
     }
 
-    /// The clock's value at so many nanoseconds since the epoch; 0 before its begin.
+    /// The clock's value at this number of nanoseconds since the epoch; 0 before its begin.
     pub fn value(&self, since_epoch: i128) -> u64 {
         let ns = since_epoch - i128::from(self.offset_s) * 1_000_000_000;
         let ticks = ns.saturating_mul(i128::from(self.frequency)) / 1_000_000_000;
@@ -76,33 +76,33 @@ impl Clock {
     }
 }
 
-/// How an event's payload lies in a record.
+/// The layout of an event's payload in a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLayout {
     /// The stream class that it belongs to.
     pub stream_id: u32,
-    /// Its number there.
+    /// Its number in that class.
     pub id: u32,
     /// Its name.
     pub name: String,
     /// Its fields, in order.
     pub fields: Vec<FieldLayout>,
-    /// Bytes of the payload, if every record has the same.
+    /// The size of the payload in bytes, if it is the same in every record.
     pub size: Option<usize>,
-    /// Whether the length of a field stands in another.
+    /// Whether one field is the length of another.
     pub(super) has_sequence: bool,
 }
 
 /// A field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldLayout {
-    /// Its name, without the underscore that TSDL puts in front.
+    /// Its name, without the underscore that TSDL puts before it.
     pub name: String,
     /// Its type.
     pub ty: Type,
 }
 
-/// How a field lies in a record: what a [`FieldType`] of the module says, on its own.
+/// The layout of a field in a record: that of a [`FieldType`] of the module, without references to the module.
 ///
 /// [`FieldType`]: rtrace_abi::schema::FieldType
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,22 +111,22 @@ pub enum Type {
     Integer(Integer),
     /// An integer whose values have names.
     Enumeration(Integer, Vec<Label>),
-    /// So many integers.
+    /// An array of this number of integers.
     Array(Integer, u32),
-    /// As many integers as the unsigned field of this number says, which comes before.
+    /// A sequence of integers. The earlier unsigned field with this number is its length.
     Sequence(Integer, usize),
     /// A NUL-terminated string.
     String,
 }
 
-/// What a value of an enumeration, or several in a row, are called.
+/// A name of one value of an enumeration, or of consecutive values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The name.
     pub name: String,
-    /// The first value of that name: sign-extended where the integer is signed.
+    /// The first value of that name: sign-extended, if the integer is signed.
     pub first: u64,
-    /// The last one.
+    /// The last value.
     pub last: u64,
 }
 
@@ -142,7 +142,7 @@ impl Type {
         }
     }
 
-    /// It begins at a multiple of so many bits.
+    /// The alignment of its begin, in bits.
     pub fn align(&self) -> usize {
         match self {
             Self::Integer(integer)
@@ -153,7 +153,7 @@ impl Type {
         }
     }
 
-    /// Bits in the record, or [`None`] where only the record knows.
+    /// The size in bits. [`None`]: it depends on the record.
     pub fn bits(&self) -> Option<usize> {
         match self {
             Self::Integer(integer) | Self::Enumeration(integer, _) => Some(integer.bits.into()),
@@ -192,7 +192,7 @@ impl EventLayout {
     }
 }
 
-/// Bytes of fields, or [`None`] where only the record knows.
+/// The size of fields in bytes. [`None`]: it depends on the record.
 fn size(fields: &[FieldLayout]) -> Option<usize> {
     let bits = fields.iter().try_fold(0_usize, |end, field| {
         Some(end.next_multiple_of(field.ty.align()) + field.ty.bits()?)
@@ -209,8 +209,8 @@ impl Metadata {
         Self::of(text, tree::parse(text)?, |_, error| Err(error))
     }
 
-    /// Parses the description in the file `path`, of which a part may be damaged: an event whose
-    /// description cannot be read is left out. Nothing else may be missing.
+    /// Parses the description in the file `path`, of which a part may be damaged. Skips events whose description
+    /// cannot be parsed. All other parts must be intact.
     pub fn parse_damaged(bytes: &[u8], path: &Path) -> Result<(Self, Vec<Damage>)> {
         let text = String::from_utf8_lossy(bytes);
         let first = match Self::parse(&text) {
@@ -241,7 +241,7 @@ impl Metadata {
             bad.push((places[place].clone(), error));
             Ok(())
         });
-        // The first one says where the damage is.
+        // The first error tells the place of the damage.
         let metadata = metadata.map_err(|_| first)?;
         bad.sort_by_key(|(range, _)| range.start);
         let damages = bad.into_iter().map(|(range, error)| Damage {
@@ -253,8 +253,8 @@ impl Metadata {
         Ok((metadata, damages.collect()))
     }
 
-    /// Reads these statements of a `text`. `leave` decides about the event that is the statement of
-    /// this place, and that cannot be read.
+    /// Parses these statements of a `text`. `leave` decides about an event that cannot be parsed; it gets the index
+    /// of the event's statement.
     fn of(
         text: &str,
         statements: Vec<Statement>,
@@ -306,7 +306,7 @@ impl Metadata {
         self.streams.get(id as usize)
     }
 
-    /// The trace's uuid in a text of which nothing else need be understood.
+    /// The trace's uuid. The rest of the text need not be valid.
     pub fn find_uuid(text: &str) -> Option<Uuid> {
         let mut words = Lexer::new(text)
             .map_while(Result::ok)
@@ -320,7 +320,7 @@ impl Metadata {
     }
 }
 
-/// The parts of a description, each up to the next event or stream; with their first lines.
+/// The parts of a description, each up to the next event or stream, with their first lines.
 fn parts(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
     const BEGINS: [&[u8]; 2] = [b"\nevent {", b"\nstream {"];
     let (mut at, mut line) = (0, 1);
@@ -355,7 +355,7 @@ fn add_event(
     Ok(())
 }
 
-/// The version of CTF that is read.
+/// The version of CTF that this crate reads.
 const VERSION: (&str, &str) = ("1", "8");
 
 fn trace(statement: &Statement, block: &[Statement]) -> Result<Uuid> {
@@ -410,15 +410,15 @@ fn event_header(statement: &Statement) -> Option<(&str, &[Statement])> {
     }
 }
 
-/// The class of `stream { id = NEXT; event.header := struct NAME; ... }`, without events. Classes
-/// come in the order of their ids, from 0.
+/// The class of `stream { id = NEXT; event.header := struct NAME; ... }`, without events. Classes are in the order of
+/// their ids, from 0.
 fn stream_class(
     statement: &Statement,
     block: &[Statement],
     next: usize,
     headers: &HashMap<String, Layout>,
 ) -> Result<StreamClass> {
-    // Where there is one stream only, it may be without.
+    // If there is only one stream, the id may be missing.
     let id = tree::value(block, "id").unwrap_or("0");
     if id.parse() != Ok(next) {
         return Err(statement.error(format!("stream id {id}, where {next} is next")));
@@ -482,7 +482,7 @@ fn event(statement: &Statement, block: &[Statement]) -> Result<EventLayout> {
     Ok(EventLayout::new(stream_id, id, name.to_owned(), fields))
 }
 
-/// The fields of `KEY := struct { ... }` in a block; none where it has no such thing.
+/// The fields of `KEY := struct { ... }` in a block. None, if the block does not have it.
 fn fields(block: &[Statement], key: &str) -> Result<Vec<FieldLayout>> {
     let found = block
         .iter()
@@ -502,7 +502,7 @@ fn fields(block: &[Statement], key: &str) -> Result<Vec<FieldLayout>> {
     Ok(known)
 }
 
-/// A field behind those that are `known`.
+/// A field that follows the `known` ones.
 fn field(statement: &Statement, known: &[FieldLayout]) -> Result<FieldLayout> {
     let (ty, name) = match statement.nodes.as_slice() {
         [Node::Word(ty), Node::Word(name)] if ty == "string" => (Some(Type::String), name),
@@ -532,12 +532,12 @@ fn field(statement: &Statement, known: &[FieldLayout]) -> Result<FieldLayout> {
     })
 }
 
-/// A name without the underscore in front.
+/// A name without the underscore before it.
 fn plain(name: &str) -> &str {
     name.strip_prefix('_').unwrap_or(name)
 }
 
-/// An array of a length that is a number, or a sequence of one that a field says.
+/// An array whose length is a number, or a sequence whose length is a field.
 fn several(element: Integer, length: &str, known: &[FieldLayout]) -> Option<Type> {
     if let Ok(length) = length.parse() {
         return Some(Type::Array(element, length));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `rust/abi/tsdl.rs` writes is what is read.
+//! Tests that the parser reads the text of `rust/abi/tsdl.rs`.
 
 use super::*;
 use proptest::prelude::*;
@@ -35,7 +35,7 @@ fn text(layout: Layout, events: &[(u32, &str, Vec<Field<'_>>)]) -> String {
     out
 }
 
-/// What the reader makes of a field that the writer had.
+/// The parsed form of a field that was written.
 fn expected(field: &Field<'_>, all: &[Field<'_>]) -> FieldLayout {
     let ty = match field.ty {
         FieldType::Integer(integer) => Type::Integer(integer),
@@ -148,7 +148,7 @@ fn contexts_are_of_a_stream() {
     let written: Vec<_> = contexts.iter().map(|f| expected(f, &contexts)).collect();
     assert_eq!((&class.contexts, class.context_size), (&written, Some(20)));
     let string = stream.replace("} _tid;", "} _tid; string _name;");
-    // One of any length.
+    // A sequence of any length.
     let metadata = Metadata::parse(&format!("{}{string}", &good[..at])).unwrap();
     let class = &metadata.streams[0];
     assert_eq!((class.contexts.len(), class.context_size), (3, None));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The whole events at the beginning of a packet that was not finished.
+//! The complete events at the beginning of an unfinished packet.
 
 use crate::event::{Events, Position};
 use crate::header::PacketAt;
@@ -8,20 +8,20 @@ use crate::metadata::Metadata;
 use rtrace_abi::packet::PacketHeader;
 use std::path::Path;
 
-/// Whole events, one behind the other.
+/// Complete events, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
-    /// How many.
+    /// Their number.
     pub events: u64,
-    /// Bytes of the packet up to their end, header included.
+    /// The bytes of the packet up to their end, header included.
     pub content: u64,
-    /// The clock at the last one; at the packet's begin if there is none.
+    /// The clock at the last event; at the packet's begin, if there is none.
     pub last: u64,
 }
 
 impl Prefix {
-    /// That of `content`, which begins with the header of `at`. Nothing is believed of the sizes in this,
-    /// nor of the time that it ends at. [`None`]: the metadata do not have its stream class.
+    /// The prefix of `content`, which begins with the header of `at`. Trusts neither the sizes in this header nor its
+    /// end time. [`None`]: the metadata does not have its stream class.
     pub fn of(metadata: &Metadata, at: &PacketAt, content: &[u8]) -> Option<Self> {
         let mut at = *at;
         at.header.timestamp_end = u64::MAX;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Goes through one stream, packet by packet.
+//! Reads one stream, packet by packet.
 
 use crate::damage::Damage;
 use crate::event::{Event, Events, Fault, Found, Position, Scan, LONGEST_HEADER};
@@ -12,34 +12,34 @@ use std::fs::File;
 use std::path::Path;
 use system::{regular_file, Error, Result};
 
-/// Bytes of a packet that a [`StreamReader`] has in memory at a time, unless an event is longer.
+/// The number of bytes of a packet that a [`StreamReader`] has in memory at a time, unless an event is longer.
 pub const WINDOW: usize = 1 << 16;
 
-/// The longest event that is believed.
+/// The maximum accepted length of an event.
 pub const LONGEST_EVENT: usize = 16 << 20;
 
 /// Reads a stream file, through a window of [`WINDOW`] bytes.
 ///
-/// An error of [`Self::next_packet`] or [`Self::next_event`] may be a damaged place, behind which the next
-/// call goes on: [`Self::damage`] tells.
+/// An error of [`Self::next_packet`] or [`Self::next_event`] may be a damaged place. The next call then continues
+/// after it: [`Self::damage`] tells.
 #[derive(Debug)]
 pub struct StreamReader<'a> {
     path: &'a Path,
     metadata: &'a Metadata,
     headers: PacketHeaders<'a, File>,
-    /// The packet that was read last, and how far its events were.
+    /// The packet that was read last, and the position in its events.
     last: Option<(PacketAt, Link<'a>, Scan<'a>)>,
-    /// Whether damage was before it.
+    /// Whether damage came before it.
     after_damage: bool,
-    /// One that was before the first.
+    /// The packet before the first one.
     earlier: Option<PacketAt>,
-    /// Whether bytes behind the last packet could not be read.
+    /// Whether bytes after the last packet could not be read.
     is_damaged: bool,
-    /// Where the last error left bytes out, and how many.
+    /// The offset and the number of the bytes that the last error skipped.
     skipped: (u64, u64),
-    /// Bytes of the packet's events,
+    /// Bytes of the packet's events.
     window: Vec<u8>,
-    /// from this one on.
+    /// The index in the events of the window's first byte.
     begin: usize,
     /// Usual length of the window.
     length: usize,
@@ -50,11 +50,12 @@ pub struct StreamReader<'a> {
 pub struct Packet<'a> {
     /// Its header and place.
     pub at: PacketAt,
-    /// Packets that are missing between the one before, or number 0, and this one.
+    /// The number of packets missing between the previous packet, or number 0, and this one.
     pub packets_lost: u64,
-    /// Events discarded between the packet before, or the trace's begin, and this one's end.
+    /// The number of events discarded from the end of the previous packet, or from the trace's begin, to this one's
+    /// end.
     pub events_lost: u64,
-    /// Whether bytes between the packet before and this one are damaged.
+    /// Whether bytes between the previous packet and this one are damaged.
     pub after_damage: bool,
     path: &'a Path,
     class: &'a StreamClass,
@@ -62,7 +63,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// The packet `at` its place in the stream `path`, with the bytes of its events.
+    /// The packet `at` of the stream `path`, with the bytes of its events.
     pub(super) fn new(
         path: &'a Path,
         at: PacketAt,
@@ -81,20 +82,20 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Its events, if it is in memory to its end: a [`StreamReader`] has [`WINDOW`] bytes, and
+    /// Its events, if all of it is in memory. A [`StreamReader`] has [`WINDOW`] bytes in memory, and
     /// [`StreamReader::next_event`] for the others.
     pub fn events(&self) -> Events<'a> {
         self.events_from(Position::begin(&self.at))
     }
 
-    /// Those from a position on that was reached before.
+    /// Its events from a position on that was reached before.
     pub(super) fn events_from(&self, position: Position) -> Events<'a> {
         Events::new(self.path, self.class, &self.at, self.content, position)
     }
 }
 
 impl<'a> StreamReader<'a> {
-    /// Opens the file `path`, which must be a regular one. It is closed when the reader is dropped.
+    /// Opens the file `path`, which must be a regular one. Dropping the reader closes it.
     pub fn open(path: &'a Path, metadata: &'a Metadata) -> Result<Self> {
         let file = regular_file::open(path).map_err(Error::read(path))?;
         let headers = PacketHeaders::new(path, file, Some(metadata.uuid))?;
@@ -113,24 +114,24 @@ impl<'a> StreamReader<'a> {
         })
     }
 
-    /// As if the packet `before`, if there is one, were before the first one in the file.
+    /// Makes `before` the packet before the first one in the file.
     pub fn after(mut self, before: Option<PacketAt>) -> Self {
         self.earlier = before;
         self
     }
 
-    /// With another window than [`WINDOW`].
+    /// Sets another window than [`WINDOW`].
     pub fn window(mut self, bytes: usize) -> Self {
         self.length = bytes.max(LONGEST_HEADER);
         self
     }
 
-    /// The last packet that was read, or the one that was before.
+    /// The last packet that was read, or the one before the first.
     pub fn last(&self) -> Option<PacketAt> {
         self.last.map(|(at, ..)| at).or(self.earlier)
     }
 
-    /// The next whole packet. Events of the one before that were not read are left out.
+    /// The next complete packet. Skips unread events of the previous packet.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>> {
         let Some((at, link)) = self.next_header()? else {
             return Ok(None);
@@ -148,7 +149,7 @@ impl<'a> StreamReader<'a> {
         Ok(self.packet())
     }
 
-    /// The packet that was read last, with what the window has of it.
+    /// The packet that was read last, with the part in the window.
     pub(super) fn packet(&self) -> Option<Packet<'_>> {
         let (at, link, _) = self.last?;
         let window = &self.window;
@@ -163,7 +164,7 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    /// The damage that caused an error, if this reader goes on after it; otherwise the error.
+    /// The damage that caused an error, if this reader continues after it; otherwise the error.
     pub fn damage(&mut self, error: Error) -> Result<Damage> {
         let (begin, bytes) = std::mem::take(&mut self.skipped);
         match error {
@@ -183,14 +184,14 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    /// The header of the next whole packet, and how it goes on from the last one.
+    /// The header of the next complete packet, and its link to the last one.
     fn next_header(&mut self) -> Result<Option<(PacketAt, Link<'a>)>> {
         let begin = self.headers.at();
         let end = self.headers.length();
         let at = match self.headers.next_whole() {
             Ok(Some(at)) => at,
             Ok(None) => {
-                // A last packet that is not whole; or a wrong size, and others behind it.
+                // The last packet is incomplete; or a size is wrong, and other packets follow.
                 let found = match self.headers.partial() {
                     0 => None,
                     _ => self.headers.find(begin + 1, end),
@@ -239,10 +240,9 @@ impl<'a> StreamReader<'a> {
         Ok(Some((at, link)))
     }
 
-    /// Whether the header `at` is wrong, not the `next` one: two others agree with each other and not with
-    /// it.
+    /// Whether the header `at` is wrong, and not `next`: two other headers agree with each other and not with `at`.
     fn is_outvoted(&self, at: &PacketAt, next: &PacketAt) -> bool {
-        // With a packet between them, whose number is between theirs.
+        // Whether a packet fits between the two, with a number between theirs.
         let fits = |before, at: &PacketAt| {
             let link = self.link(before, at);
             link.is_ok_and(|link| link.packets_lost > 0)
@@ -260,7 +260,7 @@ impl<'a> StreamReader<'a> {
         Link::new(self.path, self.metadata, before, at)
     }
 
-    /// The error about the bytes from `offset` to `end`, which are left out.
+    /// Skips the bytes from `offset` to `end`. Returns the error about them.
     fn skip(&mut self, offset: u64, end: u64, what: String) -> Error {
         self.is_damaged = true;
         self.skipped = (offset, end.saturating_sub(offset));
@@ -272,13 +272,13 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    /// Bytes of the last packet's events.
+    /// The size of the last packet's events in bytes.
     fn total(&self) -> usize {
         let content = self.last.map_or(0, |(at, ..)| at.content() as usize);
         content.saturating_sub(PacketHeader::SIZE)
     }
 
-    /// Leaves out the events of the last packet that were not read.
+    /// Skips the unread events of the last packet.
     fn leave(&mut self) {
         let total = self.total();
         if let Some((_, _, scan)) = &mut self.last {
@@ -288,7 +288,7 @@ impl<'a> StreamReader<'a> {
         self.begin = total;
     }
 
-    /// Has at least so many bytes of events in the window from the next one on, or all that are left.
+    /// Loads at least `least` bytes of events from the next event on into the window, or all remaining bytes.
     fn load(&mut self, least: usize) -> Result<()> {
         let Some((at, _, scan)) = self.last else {
             return Ok(());
@@ -309,8 +309,8 @@ impl<'a> StreamReader<'a> {
         self.headers.read_exact_at(&mut self.window, offset)
     }
 
-    /// Finds the next event, which is in the window from this byte on, and the header of the one
-    /// behind it.
+    /// Finds the next event, and the begin of its bytes in the window. The window also has the header of the event
+    /// after it.
     pub(super) fn find(&mut self) -> Result<Option<(Found<'a>, usize)>> {
         let mut least = LONGEST_HEADER;
         loop {
@@ -361,20 +361,20 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    /// The event that was found from this byte of the window on.
+    /// The event that was found at this index of the window.
     pub(super) fn event(&self, found: Found<'a>, from: usize) -> Option<Event<'_>> {
         let (_, _, scan) = self.last?;
         Some(scan.event(found, &self.window[from..]))
     }
 
-    /// When the next event of the last packet is; none if it has no more.
+    /// The time of the next event of the last packet. [`None`]: no event is left.
     pub(super) fn next_time(&self) -> Option<u64> {
         let (_, _, scan) = self.last?;
         let from = scan.position().at().checked_sub(self.begin)?;
         scan.next_time(self.window.get(from..)?)
     }
 
-    /// Gives back what memory the window has beyond its usual length.
+    /// Frees the memory of the window beyond its usual length.
     pub(super) fn trim(&mut self) {
         if self.window.capacity() > 2 * self.length {
             let (_, _, scan) = match self.last {
@@ -386,7 +386,7 @@ impl<'a> StreamReader<'a> {
         }
     }
 
-    /// Bytes of a last packet that is not whole, once [`Self::next_packet`] gives none.
+    /// Bytes of an incomplete last packet, after [`Self::next_packet`] has returned [`None`].
     pub fn partial(&self) -> u64 {
         self.headers.partial()
     }

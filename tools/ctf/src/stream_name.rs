@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The name of a stream, which is that of its file.
+//! The name of a stream, and of its file.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Prefix of the channel's name in a stream of an AUX area. It hides the stream's file: readers of
-/// CTF take all others for streams of events.
+/// Prefix of the channel's name in a stream of an AUX area. It hides the stream's file, because readers of CTF take
+/// all other files for streams of events.
 const AUX: &str = ".aux_";
 
-/// Which stream of a trace: that of a channel on a CPU.
+/// A stream of a trace: that of a channel on a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamName {
-    /// The channel's name, behind `.aux_` if it is the stream of its AUX area.
+    /// The channel's name, after `.aux_` if it is the stream of its AUX area.
     pub channel: String,
     /// The CPU.
     pub cpu: u32,
@@ -28,13 +28,13 @@ impl StreamName {
         }
     }
 
-    /// The channel whose AUX area it is of, if it is of one.
+    /// The channel of its AUX area, if it is the stream of one.
     pub fn area(&self) -> Option<&str> {
         self.channel.strip_prefix(AUX)
     }
 }
 
-/// As the stream's file in a trace is called.
+/// Writes the name of the stream's file in a trace.
 impl fmt::Display for StreamName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}_cpu{}", self.channel, self.cpu)
@@ -53,7 +53,7 @@ impl FromStr for StreamName {
     }
 }
 
-/// The stream that a file has by its name; none if it is called otherwise.
+/// The stream of a file with this name. [`None`]: it is no stream's file.
 pub fn name_of(path: &Path) -> Option<StreamName> {
     path.file_name()?.to_str()?.parse().ok()
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! TSDL's shape: statements that end with `;`, and blocks of statements in braces.
+//! The syntax of TSDL: statements that end with `;`, and blocks of statements in braces.
 
 use crate::lexer::{Kind, Lexer};
 use system::{Error, Result};
 
-/// Blocks within blocks, at most.
+/// The maximum depth of blocks within blocks.
 const DEPTH: usize = 16;
 
 /// A part of a statement.
@@ -17,7 +17,7 @@ pub(super) enum Node {
     Block(Vec<Statement>),
 }
 
-/// What stands between two semicolons.
+/// The tokens between two semicolons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Statement {
     pub(super) nodes: Vec<Node>,
@@ -57,7 +57,7 @@ pub(super) fn value<'a>(block: &'a [Statement], key: &str) -> Option<&'a str> {
     block.iter().find_map(|statement| statement.value(key))
 }
 
-/// The same as a number.
+/// The value of the first `key = value` among statements, as a number.
 pub(super) fn number<T: std::str::FromStr>(block: &[Statement], key: &str) -> Option<T> {
     value(block, key)?.parse().ok()
 }
@@ -75,7 +75,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Statement>> {
     }
 }
 
-/// Statements up to the closing brace, whose line is given, or to the text's end.
+/// Parses statements up to a closing brace, and returns its line; or to the end of the text.
 fn statements(lexer: &mut Lexer<'_>, depth: usize) -> Result<(Vec<Statement>, Option<usize>)> {
     let mut done = Vec::new();
     let mut open = Statement {

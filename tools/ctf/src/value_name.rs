@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What values of enumerations are called, sums of flags included.
+//! Names of values of enumerations, including sums of flags.
 
 use crate::field::Value;
 use crate::metadata::{Label, Type};
@@ -9,9 +9,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 impl Type {
-    /// What a value is called: its own name, or those of the flags that it is the sum of, with a `|` between
-    /// them, as ftrace shows them. What no flag accounts for is behind them, in hexadecimal. [`None`] if
-    /// nothing of it has a name.
+    /// The name of a value: its own, or the names of the flags whose sum it is, separated by `|`, as in ftrace. Bits
+    /// without a flag follow in hexadecimal. [`None`]: no part of it has a name.
     pub fn value_name(&self, value: Value<'_>) -> Option<Cow<'_, str>> {
         let Self::Enumeration(integer, labels) = self else {
             return None;
@@ -35,8 +34,8 @@ impl Type {
     }
 }
 
-/// Whether the names are those of bits, and not of numbers: a trace does not say it. Most of them name a
-/// single bit, and where 1, 2 and 3 have names somebody counts.
+/// Whether the names are those of bits, not of numbers. A trace does not tell. Names of bits mostly have a single
+/// bit; if 1, 2 and 3 have names, they are numbers.
 fn are_flags(labels: &[Label], mask: u64) -> bool {
     let has = |value| labels.iter().any(|label| label.first == value);
     let is_bit =
@@ -45,7 +44,7 @@ fn are_flags(labels: &[Label], mask: u64) -> bool {
     bits * 2 > labels.len() && !(1..=3).all(has)
 }
 
-/// The names of the flags in `bits`: the kernel names sums before what they are the sums of.
+/// The names of the flags in `bits`. The kernel lists sums before their parts.
 fn sum(labels: &[Label], bits: u64, mask: u64) -> Option<String> {
     let mut left = bits & mask;
     let mut text = String::new();
@@ -63,13 +62,13 @@ fn sum(labels: &[Label], bits: u64, mask: u64) -> Option<String> {
         return None;
     }
     if left != 0 {
-        // A String takes everything.
+        // Writing to a String does not fail.
         let _ = write!(text, "|{left:#x}");
     }
     Some(text)
 }
 
-/// The bits that the integer has: what a signed one is, and is compared with, is sign-extended.
+/// The bits of the integer. The values of a signed integer are sign-extended, and compared in that form.
 fn mask(integer: &Integer) -> u64 {
     u64::MAX >> (64 - u32::from(integer.bits).clamp(1, 64))
 }
@@ -123,7 +122,7 @@ mod tests {
     #[test]
     fn the_highest_flag_of_a_signed_integer_is_one_bit() {
         let high = i64::from(i32::MIN);
-        // As an integer of 32 bits, and as one of more.
+        // As a 32-bit integer, and as a longer one.
         for label in [high as u64, 1 << 31] {
             let flags = enumeration(Integer::signed(32), &[("LOW", 1), ("HIGH", label)]);
             for (value, name) in [(0, "HIGH"), (1, "LOW|HIGH"), (2, "HIGH|0x2")] {

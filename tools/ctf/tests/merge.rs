@@ -70,14 +70,14 @@ fn items_come_in_order_of_time() {
     assert_eq!(items(dir.path()).unwrap(), expected);
 }
 
-/// Where events are missing is known before anything comes that is later.
+/// The reader knows where events are missing before it returns anything later.
 #[test]
 fn losses_have_a_begin_and_an_end() {
     let dir = tempfile::tempdir().unwrap();
     let zero = vec![
-        // Packets before it were overwritten.
+        // Packets before this one were overwritten.
         packet(0, 2, 10).softirq(11, 0).close(20, 8),
-        // Discarded somewhere between 20 and 40.
+        // Events were discarded between 20 and 40.
         packet(0, 3, 30)
             .discarded(5)
             .softirq(31, 0)
@@ -85,7 +85,7 @@ fn losses_have_a_begin_and_an_end() {
             .close(40, 8),
         // A packet is missing between 40 and 50.
         packet(0, 5, 50).discarded(5).softirq(51, 0).close(60, 8),
-        // Both.
+        // Both happened.
         packet(0, 7, 70).discarded(6).close(80, 8),
     ];
     let ticks: Vec<u64> = (1..=21).map(|n| n * 4).collect();
@@ -116,7 +116,7 @@ fn losses_have_a_begin_and_an_end() {
         (56, "packet 7", 64),
         (76, "whole 80", 80),
     ] {
-        // At equal times the first stream goes first.
+        // At equal times the first stream comes first.
         assert!(tick(before) < at(item) && at(item) < tick(behind), "{item}");
     }
     assert_eq!(at("packet 2"), 0);
@@ -181,8 +181,8 @@ fn six_packets() -> Vec<u8> {
     packets.flatten().collect()
 }
 
-/// All events are there but those of the packet with this number, in order; and if one is missing, that is
-/// said.
+/// All events are there in order, except those of the packet with this number. If one is missing, the reader reports
+/// it.
 fn only_this_one_is_damaged(bytes: Vec<u8>, number: u64, what: &str) {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), &[(0, vec![bytes])]);
@@ -203,7 +203,7 @@ fn only_this_one_is_damaged(bytes: Vec<u8>, number: u64, what: &str) {
         "{what}: {texts:?}"
     );
     assert!(events.is_sorted(), "{what}: {texts:?}");
-    // A last packet of a wrong size looks as one that was cut.
+    // A last packet with a wrong size looks like an incomplete one.
     let is_said = |text: &str| text.starts_with("damaged") || text == "end 512";
     let is_said = texts.iter().any(|(_, text)| is_said(text));
     assert!(is_said || events.len() == 12, "{what}: {texts:?}");
@@ -231,7 +231,7 @@ fn a_damaged_byte_hides_nothing_else() {
     }
 }
 
-/// Bytes that were put between packets, or taken away.
+/// Inserts bytes between packets, or removes some.
 #[test]
 fn a_stream_is_found_again() {
     let whole = six_packets();
@@ -246,7 +246,7 @@ fn a_stream_is_found_again() {
     only_this_one_is_damaged(bytes, 9, "rubbish between packets");
 }
 
-/// Packets for each CPU, of each the events' distances in time.
+/// Packets for each CPU, as the intervals between the events of each.
 fn streams() -> impl Strategy<Value = Vec<Vec<Vec<u64>>>> {
     let events = prop::collection::vec(0_u64..20, 0..8);
     let packets = prop::collection::vec(events, 0..5);
@@ -272,7 +272,7 @@ proptest! {
             written.push((cpu, bytes));
         }
         write(dir.path(), &written);
-        // Stable: of one CPU and time the first stays first, and of several CPUs the lowest.
+        // The sort is stable: of one CPU and time the first stays first, and of several CPUs the lowest.
         expected.sort();
         let merged = items(dir.path()).unwrap();
         let events = merged.iter().filter_map(|(stream, text)| {
@@ -282,7 +282,7 @@ proptest! {
         prop_assert_eq!(events.collect::<Vec<_>>(), expected);
     }
 
-    /// Whatever the bytes are, they are answered, and time does not go back.
+    /// For any bytes the reader returns, and time does not decrease.
     #[test]
     fn a_damaged_trace_is_answered(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
@@ -310,7 +310,7 @@ proptest! {
     }
 }
 
-/// A trace in chunks gives what it would give in one: a stream goes on in its next file.
+/// A trace in chunks gives the same items as in one piece: a stream continues in its next file.
 #[test]
 fn a_stream_goes_on_in_the_next_chunk() {
     let zero = |from: usize, to: usize| -> Vec<Vec<u8>> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The CTF reader on traces made up, and on traces damaged.
+//! The CTF reader on synthetic and on damaged traces.
 
 use ctf::{StreamReader, Value};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use system::Error;
 
 const LAYOUTS: [Layout; 2] = [Layout::Compact, Layout::Large];
 
-/// Everything in a trace: CPU file by file, each event's name and time.
+/// All events of a trace, by the files of CPUs: each event's name and time.
 fn read(dir: &Path) -> system::Result<Vec<(String, u64)>> {
     let trace = Trace::open(dir)?;
     let mut events = Vec::new();
@@ -50,7 +50,7 @@ fn sample(layout: Layout) -> Vec<u8> {
 fn times_wrap_at_any_width() {
     for layout in LAYOUTS {
         let dir = tempfile::tempdir().unwrap();
-        // Steps around what the short time can hold, from a start just below a wrap.
+        // The steps are near the maximum of the short time, from a start just below a wrap.
         let mut time = (3 << 33) - 2;
         let mut packet = PacketBuilder::new(layout, 0, 0, time);
         let mut expected = Vec::new();
@@ -148,7 +148,7 @@ fn values_of_every_type() {
     }
 }
 
-/// Two channels with different event headers, that have the same event.
+/// Two channels with different event headers and the same event.
 fn two_channels(dir: &Path) {
     let small = PacketBuilder::new(Layout::Compact, 0, 0, 5)
         .softirq(6, 1)
@@ -186,7 +186,7 @@ fn the_packet_says_which_header_its_events_have() {
     assert_eq!(read(dir.path()).unwrap(), expected);
 }
 
-/// Has the metadata say that each event of the first stream has these contexts.
+/// Makes the metadata give these contexts to each event of the first stream.
 fn declare_contexts(dir: &Path, contexts: &str) {
     let path = dir.join("metadata");
     let text = fs::read_to_string(&path).unwrap();
@@ -230,7 +230,7 @@ fn a_context_may_be_of_any_length() {
     let packet = PacketBuilder::new(Layout::Compact, 0, 0, 0)
         .event(synthetic::READ, 1, &record(&[0xffff_ffff_8100_0000, 5], 9))
         .event(synthetic::READ, 2, &record(&[], 10))
-        // It says that there are more than the packet has.
+        // The length is larger than the packet.
         .event(synthetic::READ, 3, &[0xff, 0xff, 0xff, 0xff])
         .close(4, 512);
     synthetic::write(dir.path(), Layout::Compact, &[(0, vec![packet])]).unwrap();
@@ -296,7 +296,7 @@ fn a_truncated_packet_is_left_out() {
     }
 }
 
-/// Puts a number in place of a field of the second packet's header.
+/// Replaces a number in a field of the second packet's header.
 fn patched(offset: usize, value: u64) -> system::Result<Vec<(String, u64)>> {
     let dir = tempfile::tempdir().unwrap();
     let mut bytes = sample(Layout::Compact);
@@ -368,13 +368,13 @@ proptest! {
         let _ = read(dir.path());
     }
 
-    /// Headers intact, events at random: the decoder itself is reached.
+    /// Headers are intact, and events random, so the test reaches the decoder.
     #[test]
     fn random_events_are_answered(large in any::<bool>(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let dir = tempfile::tempdir().unwrap();
         let layout = LAYOUTS[usize::from(large)];
         let mut packet = PacketBuilder::new(layout, 0, 0, 0).event(0, 0, &bytes).close(u64::MAX, 8);
-        // Take the event's header off again.
+        // Removes the event's header again.
         let at = PacketHeader::SIZE;
         packet[at..].rotate_left(if large { 6 } else { 4 });
         synthetic::write(dir.path(), layout, &[(0, vec![packet])]).unwrap();

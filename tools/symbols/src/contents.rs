@@ -72,7 +72,7 @@ mod tests {
             let bytes = contents.read_bytes_at(place << 20, 1 << 20).unwrap();
             assert_eq!(bytes.len(), 1 << 20);
         }
-        // All pieces of a name count.
+        // All bytes read before count.
         assert!(contents.read_bytes_at(0, MOST - (1 << 20)).is_err());
         assert_eq!(contents.read_bytes_at_until(8..16, 0), Ok(&[][..]));
     }

@@ -274,7 +274,7 @@ mod tests {
         for change in [
             fork(1, 1, 9),
             fork(1, 2, 1),
-            // Thread 2 executes a program: the other ends, and its id passes to thread 2.
+            // Thread 2 executes a program: thread 1 ends, and thread 2 gets its id.
             Change::Exit { pid: 1, tid: 1 },
             Change::Exec { pid: 1 },
             map(1, 0x1000, 0x2000, 0, 0),

@@ -17,7 +17,7 @@ pub enum Error {
     NoTracer {
         /// Where the tree was expected.
         path: PathBuf,
-        /// What is missing.
+        /// The missing part.
         reason: String,
     },
     /// The tree is closed to this user.

@@ -150,9 +150,9 @@ fn tables_are_sorted_and_cut() {
     top(dir.path(), &["--once", "--rows", "1"])
         .assert()
         .stdout(contains("1 more threads"));
-    assert_eq!(tables(dir.path(), &["-n", "2"]).len(), 2);
+    assert_eq!(tables(dir.path(), &["--count", "2"]).len(), 2);
     assert_eq!(tables(dir.path(), &["-d", "500ms"]).len(), 5);
-    top(dir.path(), &["-n", "2"])
+    top(dir.path(), &["--count", "2"])
         .assert()
         .stdout(contains("; 3 events LOST\n"));
 }
@@ -170,8 +170,8 @@ fn errors_say_what_is_missing() {
     for (options, said) in [
         (&["-d", "0s"][..], "not from 100ms to 1d"),
         (&["-d", "x"], "no duration"),
-        (&["-n", "0"], "0 is not in"),
-        (&["--once", "-n", "2"], "cannot be used with"),
+        (&["--count", "0"], "0 is not in"),
+        (&["--once", "--count", "2"], "cannot be used with"),
         (&["--sort", "x"], "invalid value"),
         (&["--session", "x"], "makes a session for itself"),
     ] {

@@ -30,11 +30,11 @@ use system::quantity;
 #[command(after_long_help = "\
 Examples:
   rtrace latency                                until Ctrl-C
-  rtrace latency --rt -C 2,3 -- sleep 60        threads of real time, on two CPUs, for a minute
-  rtrace latency -t 500us -n 1 -o DIR           the first wait of 500 us or more; the trace around it in DIR/1
+  rtrace latency --rt -C 2,3 --duration 60s     real-time threads, on two CPUs, for a minute
+  rtrace latency --threshold 500us --count 1    the first wait of 500 us or more, with the trace around it
   rtrace latency -i DIR/1                       the same once more, of that trace
   rtrace latency --preempt --rt                 how long CPUs are kept from threads of real time
-  rtrace latency --timer -t 200us -n 1          the first time that interrupts are off for 200 us or more
+  rtrace latency --timer --threshold 200us --count 1    interrupts off for 200 us or more
 
 Exit codes: as of `rtrace record`.")]
 pub struct LatencyArgs {
@@ -50,8 +50,8 @@ pub struct LatencyArgs {
     #[arg(long)]
     pub timer: bool,
 
-    /// How often that timer fires: a number with us, ms or s, from 100us to 1s [default: 1ms]
-    #[arg(long, value_name = "TIME", value_parser = period, requires = "timer", conflicts_with = "preempt")]
+    /// Period of that timer, from 100us to 1s [default: 1ms]
+    #[arg(long, value_name = "DURATION", value_parser = period, requires = "timer", conflicts_with = "preempt")]
     pub period: Option<Duration>,
 
     /// Threads of real time only (policies FIFO, RR and DEADLINE); with --preempt, those that get the CPU
@@ -66,13 +66,12 @@ pub struct LatencyArgs {
     #[arg(short = 'C', long = "cpu", value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<Cpus>,
 
-    /// Waits that are so long (of several at once the longest), not those that are longer than any before: a
-    /// number with us, ms or s
-    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    /// Report each wait of at least DURATION, as 500us [default: each new maximum]
+    #[arg(long, value_name = "DURATION", value_parser = time)]
     pub threshold: Option<Duration>,
 
-    /// End after so many of these
-    #[arg(short = 'n', long, value_name = "N", requires = "threshold")]
+    /// End after N of these
+    #[arg(long, value_name = "N", requires = "threshold")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
@@ -92,13 +91,17 @@ pub struct LatencyArgs {
     /// one with latency:preempt_latency or latency:timer_latency
     #[arg(short, long, value_name = "DIR", conflicts_with_all = [
         "rt", "pids", "cpus", "threshold", "buffer", "output", "mode", "group", "command", "period",
-        "lazy"
+        "lazy", "duration"
     ])]
     pub input: Option<PathBuf>,
 
     /// Rows of what a CPU did: the longest; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 20)]
     pub rows: usize,
+
+    /// End after this time, as 10s, or when COMMAND ends; a COMMAND that still runs is waited for
+    #[arg(long, value_name = "DURATION", value_parser = quantity::duration)]
+    pub duration: Option<Duration>,
 
     /// Command to run meanwhile
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]

@@ -26,7 +26,7 @@ pub struct ListArgs {
 
     /// List the functions of the kernel, for `record -k`, whose names match this one: a shell pattern; its
     /// tracepoints behind `tracepoint:`
-    #[arg(short = 'k', long, value_name = "PATTERN", conflicts_with_all = ["verbose", "patterns"])]
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["verbose", "patterns"])]
     pub functions: Option<String>,
 
     /// Only those that match one of these, as for `record -e`

@@ -21,7 +21,7 @@ use clap::Args;
 /// /FILE:FUNCTION is a function of a program or library, by its symbol. Of its types nothing is known:
 /// arguments are $arg1 to $arg6, not where it returns; the result is `ret`.
 ///
-/// tracepoint:NAME is a tracepoint of the kernel, also one that is no event (`rtrace list -k 'tracepoint:*_tp'`),
+/// tracepoint:NAME is a tracepoint of the kernel, also one that is no event (`rtrace list --functions 'tracepoint:*_tp'`),
 /// with the first five of its arguments.
 ///
 /// The events are called probe:FUNCTION, or probe:FUNCTION__return; they are there until they are
@@ -42,6 +42,6 @@ pub struct ProbeArgs {
     pub specs: Vec<String>,
 
     /// Take this event away: SUBSYSTEM:EVENT, or the EVENT of a SPEC
-    #[arg(long, short, value_name = "EVENT", conflicts_with = "specs")]
+    #[arg(long, value_name = "EVENT", conflicts_with = "specs")]
     pub delete: Vec<String>,
 }

@@ -2,12 +2,14 @@
 
 //! `rtrace profile`, as typed.
 
-use super::AccessArgs;
+use super::{frequency, AccessArgs};
 use crate::commands::profile::Pace;
 use clap::Args;
 use control::BufferSize;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
+use system::quantity;
 
 /// Sample what the CPUs do while a command runs, or until Ctrl-C
 ///
@@ -26,14 +28,13 @@ use std::path::PathBuf;
 Examples:
   rtrace profile -- make                        what takes so long
   rtrace profile -F 999 -p 1234 -o DIR          a process, until Ctrl-C
-  rtrace profile -a -o DIR -- sleep 10          everything, for ten seconds
+  rtrace profile --duration 10s -o DIR          everything, for ten seconds
   rtrace export flamegraph -o graph.svg DIR
 
 Exit codes: as of `rtrace record`.")]
 pub struct ProfileArgs {
     /// Samples per second on each CPU, 100000 at most
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 99)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 99, value_parser = frequency)]
     pub freq: u32,
 
     /// What decides when a sample is taken: `cycles` of the processor, which are counted also where interrupts
@@ -49,9 +50,13 @@ pub struct ProfileArgs {
     #[arg(short = 'C', long = "cpu", value_name = "LIST")]
     pub cpus: Option<String>,
 
-    /// Sample everything, not COMMAND only
+    /// Sample all processes, not COMMAND only
     #[arg(short, long, conflicts_with = "pids")]
-    pub all: bool,
+    pub all_cpus: bool,
+
+    /// End after this time, as 10s, or when COMMAND ends; a COMMAND that still runs is waited for
+    #[arg(long, value_name = "DURATION", value_parser = quantity::duration)]
+    pub duration: Option<Duration>,
 
     /// Buffer of each CPU: N sub-buffers of SIZE bytes (with K, M, G), both powers of two
     #[arg(short, long, value_name = "SIZExN")]

@@ -8,7 +8,9 @@ use clap::{ArgGroup, Args};
 use network::parse_address;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 use store::Every;
+use system::quantity;
 
 /// Record a trace while a command runs, or until Ctrl-C
 ///
@@ -68,9 +70,17 @@ pub struct RecordArgs {
     #[arg(long, requires = "symbols")]
     pub debuginfod: bool,
 
-    /// Record COMMAND only: all its threads, and what it starts
+    /// Record COMMAND only: all its threads, and the processes it starts
     #[arg(long)]
     pub only: bool,
+
+    /// Record all CPUs and processes: the default
+    #[arg(short, long, conflicts_with_all = ["only", "pids", "cpus", "cgroups"])]
+    pub all_cpus: bool,
+
+    /// End the recording after this time, as 10s, or when COMMAND ends; a COMMAND that still runs is waited for
+    #[arg(long, value_name = "DURATION", value_parser = quantity::duration)]
+    pub duration: Option<Duration>,
 
     /// End the recording when this happens, or when COMMAND ends. WHAT is event:PATTERN,
     /// event:'PATTERN if EXPR', log:REGEX (a line of the kernel log), signal:USR1, signal:USR2, or

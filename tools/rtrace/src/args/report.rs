@@ -69,7 +69,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "TIME", requires = "critical_path")]
     pub to: Option<PointInTime>,
 
-    /// Print the calls of functions as a tree, each with how long it took (see `rtrace record --graph`),
+    /// Print the calls of functions as a tree, each with how long it took (see `rtrace record -G`),
     /// in the form of ftrace's function_graph tracer
     #[arg(long, conflicts_with_all = [
         "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "aux", "critical_path", "html",

@@ -88,9 +88,9 @@ pub struct RecoverArgs {
     #[arg(long, value_name = "NAME", default_value = control::FIRST_CHANNEL, conflicts_with = "vmcore")]
     pub channel: String,
 
-    /// Leave it in memory, too
+    /// Leave the trace in memory, too
     #[arg(long, conflicts_with = "vmcore")]
-    pub keep: bool,
+    pub keep_memory: bool,
 
     #[command(flatten)]
     pub access: AccessArgs,

@@ -63,27 +63,29 @@ pub struct ChoiceArgs {
 /// Which functions of the kernel are traced.
 #[derive(Debug, Args)]
 pub struct FunctionArgs {
-    /// Record that functions of the kernel are called: those whose names match PATTERN, with *, ? and
-    /// [...]. PATTERN:mod:MODULE are those of a loaded module, :mod:MODULE all of it; @FILE those in a
-    /// file, one a line. Several are separated by commas, or given with -F each. Without -e nothing else
-    /// is recorded
-    #[arg(short = 'F', long = "functions", value_name = "PATTERN")]
+    /// Record calls of the kernel functions whose names match PATTERN, with *, ? and [...]
+    ///
+    /// PATTERN:mod:MODULE matches functions of a loaded module, :mod:MODULE all of them; @FILE names functions in
+    /// a file, one per line. Several patterns are separated by commas, or given with -T each. Without -e nothing
+    /// else is recorded.
+    #[arg(short = 'T', long = "trace-funcs", value_name = "PATTERN")]
     #[arg(value_delimiter = ',', value_parser = function)]
     pub functions: Vec<String>,
 
-    /// The same, and when they return and how long each call took: for `rtrace report --graph`
-    #[arg(short = 'G', long = "graph", value_name = "PATTERN")]
+    /// The same with returns and durations, for `rtrace report --graph`
+    #[arg(short = 'G', long = "graph-funcs", value_name = "PATTERN")]
     #[arg(value_delimiter = ',', value_parser = function, conflicts_with = "functions")]
     pub graph: Vec<String>,
 
-    /// But not these functions
-    #[arg(short = 'N', long = "notrace", value_name = "PATTERN")]
+    /// Exclude these functions from -T and -G
+    #[arg(short = 'N', long = "notrace-funcs", value_name = "PATTERN")]
     #[arg(value_delimiter = ',', value_parser = function)]
     pub notrace: Vec<String>,
 
-    /// In a graph only calls that are in less than N others: 1 is those that no other led to
+    /// Maximum depth of calls in a graph: 1 is the outermost calls only
     #[arg(
-        long,
+        short = 'D',
+        long = "graph-depth",
         value_name = "N",
         requires = "graph",
         conflicts_with = "functions"
@@ -104,6 +106,10 @@ pub struct SetupArgs {
     #[arg(long = "channel", value_name = "NAME[:SIZExN][:MODE]")]
     pub channels: Vec<ChannelArg>,
 
+    /// Record call stacks of kernel and programs with each event; `record` also saves their symbols
+    #[arg(short = 'g', long)]
+    pub call_graph: bool,
+
     /// Record these beside each event: pid, tid, ppid, vpid, vtid, comm, prio, nice, cpu, cgroup_id;
     /// uid, euid, suid, gid, egid, sgid, vuid, veuid, vsuid, vgid, vegid, vsgid; cgroup_ns, ipc_ns,
     /// mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns; need_reschedule, preemptible, interruptible;
@@ -121,9 +127,8 @@ pub struct SetupArgs {
     #[arg(long, value_name = "CHANNEL")]
     pub marker_channel: Option<String>,
 
-    /// Samples per second on each CPU, where -e picks samples (-e profile) [default: 99]
-    #[arg(long, value_name = "HZ")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Samples per second on each CPU, if -e picks samples (-e profile) [default: 99]
+    #[arg(short = 'F', long = "freq", value_name = "HZ", value_parser = frequency)]
     pub sample_freq: Option<u32>,
 
     /// Give each channel an AUX area of so many bytes on each CPU (a power of two, with K, M, G), for
@@ -229,13 +234,16 @@ pub fn pattern(word: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Parses one pattern of functions. `-F 99` is a user of perf who wants 99 samples per second.
+/// Parses the number of samples per second.
+pub fn frequency(word: &str) -> Result<u32, &'static str> {
+    let frequency = word.parse().ok();
+    frequency
+        .filter(|frequency| (1..=100_000).contains(frequency))
+        .ok_or("no number of samples per second from 1 to 100000; -T traces functions")
+}
+
+/// Parses one pattern of functions.
 fn function(word: &str) -> Result<String, &'static str> {
-    if word.parse::<u64>().is_ok() {
-        return Err(
-            "no function has a number as its name; --sample-freq sets the samples per second",
-        );
-    }
     if word.starts_with('!') {
         return Err("-N excludes functions");
     }

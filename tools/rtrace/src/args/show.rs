@@ -25,7 +25,7 @@ use std::path::PathBuf;
 /// Where all tasks are traced, rtrace itself is not, nor, if the lines go to a terminal, those who show that
 /// (sshd, an xterm, sudo): what they do for each line would give new lines without end.
 ///
-/// With --graph or -F the calls of functions are printed as `rtrace report --graph` does.
+/// With -T or -G the calls of functions are printed as `rtrace report --graph` does.
 ///
 /// The last line, on standard error, is `N events recorded, M lost`.
 #[derive(Debug, Args)]

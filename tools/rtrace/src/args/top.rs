@@ -17,30 +17,30 @@ use system::quantity;
 /// Keys: q ends; p or the space bar stops the table and lets it go on; c, s, u, w, y, e, t sort by CPU,
 /// switches, wake-ups, wait, system calls, errors, thread id.
 ///
-/// Where standard output is no terminal, tables are printed one behind the other, as with -b.
+/// Where standard output is no terminal, tables are printed one behind the other, as with --batch.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   rtrace top                                        until q
   rtrace top --once --sort wait                     one table: who waited longest
-  rtrace top -b -n 60 --json >minute                an object for each second of a minute
+  rtrace top --count 60 --json >minute              an object for each second of a minute
   rtrace top -i rtrace-20261120-230000              a trace that was recorded, second by second")]
 pub struct TopArgs {
     /// Time from table to table
     #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = delay)]
     pub delay: Duration,
 
-    /// End after so many tables
-    #[arg(short = 'n', long, value_name = "N")]
+    /// End after N tables
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub iterations: Option<u64>,
+    pub count: Option<u64>,
 
-    /// Print tables one behind the other
-    #[arg(short, long)]
+    /// Print tables one after the other
+    #[arg(long)]
     pub batch: bool,
 
-    /// Print one table: the same as -b -n 1
-    #[arg(long, conflicts_with = "iterations")]
+    /// Print one table: the same as --batch --count 1
+    #[arg(long, conflicts_with = "count")]
     pub once: bool,
 
     /// Sort by this column, the largest first
@@ -48,7 +48,7 @@ pub struct TopArgs {
     pub sort: Column,
 
     /// Rows in a table that is printed; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 20)]
     pub rows: usize,
 
     /// Print a JSON object for each table, a line each, with all rows

@@ -4,6 +4,7 @@
 
 use crate::exit::{Code, FAILED};
 use crate::options::{Latency as Options, Place, TIMERS};
+use crate::run::condition::Happened;
 use crate::run::launch::cannot_run;
 use crate::run::watch::Watch;
 use crate::run::workload::{self, Event, Run};
@@ -193,7 +194,11 @@ impl<'a> Cases<'a> {
         let code = loop {
             match run.next(&never)? {
                 Event::Ended(code) => break Some(code),
-                Event::Happened(_) => found += u64::from(self.take(session)?),
+                Event::Happened(Happened::End(what)) => {
+                    say(what);
+                    break None;
+                }
+                Event::Happened(Happened::Snapshot(_)) => found += u64::from(self.take(session)?),
             }
             if found == wanted {
                 break None;

@@ -115,6 +115,7 @@ pub(super) fn latency(args: LatencyArgs) -> Action {
                 filter: filter.clone(),
             }],
             snapshots: args.count,
+            duration: args.duration,
             ..Conditions::default()
         },
         filter,

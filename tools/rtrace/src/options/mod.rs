@@ -209,7 +209,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
                 Some(file) => RecoverFrom::Vmcore(file),
                 None => RecoverFrom::Reserved {
                     channel: args.channel,
-                    keep: args.keep,
+                    keep: args.keep_memory,
                 },
             },
         }),

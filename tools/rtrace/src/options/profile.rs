@@ -30,7 +30,7 @@ pub struct Profile {
 pub(super) fn profile(args: ProfileArgs) -> Profile {
     let mut command = args.command.into_iter();
     let command = command.next().map(|program| (program, command.collect()));
-    let is_only = command.is_some() && !args.all && args.pids.is_empty();
+    let is_only = command.is_some() && !args.all_cpus && args.pids.is_empty();
     let mut setup = Setup {
         contexts: Some(CONTEXTS.map(str::to_owned).to_vec().into()),
         cpus: args.cpus.map(Into::into),
@@ -47,7 +47,10 @@ pub(super) fn profile(args: ProfileArgs) -> Profile {
     setup.fill(Some(Mode::Discard), Some(size));
     let record = Record {
         setup,
-        conditions: Conditions::default(),
+        conditions: Conditions {
+            duration: args.duration,
+            ..Conditions::default()
+        },
         probes: Vec::new(),
         session: None,
         is_named: args.output.is_some(),

@@ -14,6 +14,7 @@ use control::{BufferSize, Mode};
 use network::{Destination, Directory};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 use store::{OutputOptions, Rotate, Writing};
 use terminal::date;
 
@@ -28,6 +29,8 @@ pub struct Conditions {
     pub snapshot_on: Vec<Condition>,
     /// After how many snapshots it ends.
     pub snapshots: Option<u64>,
+    /// Maximum duration of the recording.
+    pub duration: Option<Duration>,
 }
 
 impl Conditions {
@@ -38,6 +41,7 @@ impl Conditions {
             after: args.after,
             snapshot_on: args.snapshot_on.drain(..).collect(),
             snapshots: args.snapshots,
+            duration: args.duration,
         };
         let Self {
             until, snapshot_on, ..
@@ -89,11 +93,15 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
         ("--channel", !setup.channels.is_empty()),
         ("--filter", !setup.choice.filters.is_empty()),
         ("--probe", !args.probes.is_empty()),
-        ("--functions", !setup.choice.functions.functions.is_empty()),
-        ("--graph", !setup.choice.functions.graph.is_empty()),
+        (
+            "--trace-funcs",
+            !setup.choice.functions.functions.is_empty(),
+        ),
+        ("--graph-funcs", !setup.choice.functions.graph.is_empty()),
         ("--context", !setup.contexts.is_empty()),
         ("--state", setup.state),
-        ("--sample-freq", setup.sample_freq.is_some()),
+        ("--freq", setup.sample_freq.is_some()),
+        ("--call-graph", setup.call_graph),
         ("--aux-size", setup.aux_size.is_some()),
         ("--snapshot-memory", setup.snapshot_memory.is_some()),
         ("--barrier", setup.barrier.is_some()),
@@ -149,6 +157,9 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         can_rotate(channels, &conditions).map_err(wrong)?;
     }
     add_state(&mut config.setup)?;
+    // A snapshot and a receiver have no place for them.
+    let has_place = args.connect.is_none() && conditions.snapshot_on.is_empty();
+    let symbols = args.symbols || args.setup.call_graph && has_place;
     let is_named = args.connect.is_some() || args.output.is_some();
     let destination = match args.connect {
         Some(address) => Destination::Receiver {
@@ -172,7 +183,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         session: config.session,
         is_named,
         destination,
-        symbols: args.symbols,
+        symbols,
         debuginfod: args.debuginfod,
         fail_on_loss: args.fail_on_loss,
         command: command.next().map(|program| (program, command.collect())),

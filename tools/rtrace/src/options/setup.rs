@@ -15,6 +15,9 @@ use clap::error::ErrorKind;
 use clap::CommandFactory;
 use control::{Mode, FIRST_CHANNEL};
 
+/// Contexts of --call-graph.
+const STACKS: [&str; 2] = ["callstack-kernel", "callstack-user"];
+
 /// What is recorded, from the file if one is given.
 pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
     let typed = typed(args)?;
@@ -33,13 +36,16 @@ pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
 /// What the command line says of what is recorded.
 fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
     let choice = choice(&args.choice, &args.channels)?;
-    // Else nothing says whose call it is, and what that is called.
-    let own = || {
-        choice
-            .functions
-            .is_graph()
-            .then(|| vec!["tid".to_owned(), "comm".to_owned()].into())
-    };
+    let mut contexts = args.contexts.clone();
+    // Otherwise the thread of a call or stack and its name are unknown.
+    if contexts.is_empty() && (choice.functions.is_graph() || args.call_graph) {
+        contexts.extend(["tid", "comm"].map(str::to_owned));
+    }
+    for stack in STACKS.iter().filter(|_| args.call_graph) {
+        if !contexts.iter().any(|context| context == stack) {
+            contexts.push((*stack).to_owned());
+        }
+    }
     Ok(Setup {
         clock: args.clock.clone().map(Given::from),
         sample_frequency: args.sample_freq.map(Given::from),
@@ -52,7 +58,7 @@ fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
         .filter_map(|(setting, text)| Some((setting, text.clone()?.into())))
         .collect(),
         marker_channel: args.marker_channel.clone().map(Given::from),
-        contexts: several(&args.contexts).or_else(own),
+        contexts: several(&contexts),
         state: args.state,
         ..choice
     })
@@ -91,7 +97,7 @@ fn functions(args: &FunctionArgs) -> Result<Functions, clap::Error> {
     };
     if only.is_empty() && !notrace.is_empty() {
         return Err(wrong(
-            "--notrace takes out of what --functions or --graph choose: there is none",
+            "-N excludes functions from -T or -G, and neither is given",
         ));
     }
     Ok(Functions {

@@ -184,8 +184,8 @@ fn a_system_call_is_its_begin_and_its_end() {
 #[test]
 fn an_unknown_option_is_no_command() {
     for words in [
-        "record -g -- true",
-        "record -a -e sched -o d -- true",
+        "record -f -- true",
+        "record -z -e sched -o d -- true",
         "record --onyl -o d -- true",
         "trace -f -- true",
         "profile -g -- true",
@@ -220,13 +220,14 @@ fn options_of_other_tools_are_explained() {
 #[test]
 fn values_that_mean_something_else_are_refused() {
     for (words, said) in [
-        (&["record", "-F", "99"][..], "--sample-freq"),
+        (&["record", "-F", "vfs_*"][..], "-T traces functions"),
+        (&["record", "-a", "-p", "1"], "cannot be used with"),
         (
             &["record", "-e", "sched", "--filter", ""],
             "the filter is empty",
         ),
         (&["record", "-e", "sched", "--filter", " 0"], "all events"),
-        (&["record", "-F", "!a"], "-N excludes"),
+        (&["record", "-T", "!a"], "-N excludes"),
         (&["session", "create", ""], "must not be empty"),
         (&["--session", "", "status"], "must not be empty"),
     ] {
@@ -313,7 +314,7 @@ fn system_calls_are_shown_unless_others_are_chosen() {
         "-i d -N a",
         "-i d -- make",
         "--from h:1 -e a",
-        "--from h:1 -F a",
+        "--from h:1 -T a",
         "--from h:1 -G a",
         "--from h:1 -N a",
         "--filter x",
@@ -323,15 +324,31 @@ fn system_calls_are_shown_unless_others_are_chosen() {
 }
 
 #[test]
+fn perfs_letters_are_taken() {
+    let record = recorded("-a -g -F 400 -e profile --duration 1.5s");
+    assert_eq!(record.setup.sample_frequency.unwrap().value, 400);
+    let contexts = ["tid", "comm", "callstack-kernel", "callstack-user"];
+    assert_eq!(record.setup.contexts.unwrap().value, contexts);
+    assert!(record.symbols);
+    let duration = std::time::Duration::from_millis(1500);
+    assert_eq!(record.conditions.duration, Some(duration));
+    let record = recorded("-g --context pid,callstack-user");
+    let contexts = ["pid", "callstack-user", "callstack-kernel"];
+    assert_eq!(record.setup.contexts.unwrap().value, contexts);
+    let record = recorded("-g --overwrite --snapshot-on signal:USR1");
+    assert!(!record.symbols);
+}
+
+#[test]
 fn functions_are_events_of_the_first_channel() {
-    let record = recorded("-F vfs_*,do_* -F :mod:ext4 -N *lock* -e irq");
+    let record = recorded("-T vfs_*,do_* -T :mod:ext4 -N *lock* -e irq");
     let functions = &record.setup.functions;
     assert_eq!(functions.only, ["vfs_*", "do_*", ":mod:ext4"]);
     assert_eq!(functions.not, ["*lock*"]);
     assert!(record.setup.contexts.is_none());
     assert_eq!(first(record), ["irq", "ftrace:function"]);
     // Of a graph it must be known whose it is.
-    let record = recorded("-G vfs_* --max-depth 2");
+    let record = recorded("-G vfs_* -D 2");
     assert_eq!(record.setup.functions.max_depth, Some(2));
     assert_eq!(
         record.setup.contexts.as_ref().unwrap().value,
@@ -340,13 +357,7 @@ fn functions_are_events_of_the_first_channel() {
     assert_eq!(first(record), ["ftrace:funcgraph_*"]);
     let record = recorded("-G vfs_* --context comm");
     assert_eq!(record.setup.contexts.unwrap().value, ["comm"]);
-    for words in [
-        "-F a -G b",
-        "-N a",
-        "-F a --max-depth 1",
-        "-G a --max-depth 0",
-        "-F ,",
-    ] {
+    for words in ["-T a -G b", "-N a", "-T a -D 1", "-G a -D 0", "-T ,"] {
         assert!(parse(words).is_err(), "{words}");
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn top(args: TopArgs) -> Top {
     };
     Top {
         batch: args.batch || args.once || args.json || args.input.is_some(),
-        count: if args.once { Some(1) } else { args.iterations },
+        count: if args.once { Some(1) } else { args.count },
         rows: if args.rows == 0 {
             usize::MAX
         } else {

@@ -55,7 +55,7 @@ impl Symbols {
             [own] if *own == function => None,
             [] => Some(format!(
                 "`{function}` is misspelt, or cannot be probed, or has been inlined into its callers: \
-                 `rtrace list -k PATTERN` shows what can be probed"
+                 `rtrace list --functions PATTERN` shows what can be probed"
             )),
             made => Some(format!(
                 "the compiler has made something else of `{function}`: probe {}",

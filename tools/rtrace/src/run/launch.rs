@@ -35,9 +35,10 @@ pub fn begin<'a>(
         state::record(session)?;
     }
     let ends = options.setup.tasks.ends()?;
-    let until = match ends {
-        Some(_) => "the chosen processes end, or Ctrl-C",
-        None => "Ctrl-C",
+    let until = match (&ends, options.conditions.duration) {
+        (Some(_), _) => "the chosen processes end, or Ctrl-C",
+        (None, Some(_)) => "the time has passed, or Ctrl-C",
+        (None, None) => "Ctrl-C",
     };
     let run = |child, watch| {
         let run = Run::new(child, signals, &options.conditions, watch, ends)?;

@@ -8,7 +8,7 @@ use crate::run::condition::Happened;
 use crate::run::watch::Watch;
 use crate::session::tasks::Ends;
 use anyhow::Context;
-use rustix::event::{poll, PollFd, PollFlags};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{accessat, Access, AtFlags, CWD};
 use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -24,6 +24,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
+use std::time::Instant;
 use system::signals::Signals;
 use terminal::say;
 
@@ -40,6 +41,8 @@ pub struct Run<'a> {
     watch: Watch,
     /// Without a command, the processes whose end is the end.
     ends: Option<Ends>,
+    /// Time at which the recording ends, until that is reported.
+    deadline: Option<Instant>,
 }
 
 /// A command that runs.
@@ -81,12 +84,16 @@ impl<'a> Run<'a> {
             conditions,
             watch,
             ends,
+            deadline: conditions
+                .duration
+                .and_then(|time| Instant::now().checked_add(time)),
         })
     }
 
     /// Waits for the command's end, whatever happens; 0 if there is no command.
     pub fn rest(&mut self) -> anyhow::Result<Code> {
         self.watch.end();
+        self.deadline = None;
         let Some(command) = &mut self.command else {
             return Ok(0);
         };
@@ -119,7 +126,13 @@ impl<'a> Run<'a> {
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
                 .collect();
             if self.pending.is_empty() {
-                rustix::io::retry_on_intr(|| poll(&mut fds, None)).context("cannot wait")?;
+                let left = self
+                    .deadline
+                    .map(|end| end.saturating_duration_since(Instant::now()));
+                // A time that is no timespec never ends.
+                let left = left.and_then(|left| Timespec::try_from(left).ok());
+                rustix::io::retry_on_intr(|| poll(&mut fds, left.as_ref()))
+                    .context("cannot wait")?;
             }
             let is_over =
                 !fds[0].revents().is_empty() || self.ends.as_mut().is_some_and(Ends::are_over);
@@ -132,6 +145,12 @@ impl<'a> Run<'a> {
                 if let Some(happened) = self.watch.look(self.conditions, is_over)? {
                     return Ok(Event::Happened(happened));
                 }
+            }
+            if !is_end_due && self.deadline.is_some_and(|end| end <= Instant::now()) {
+                self.deadline = None;
+                return Ok(Event::Happened(Happened::End(
+                    "the time of --duration has passed".to_owned(),
+                )));
             }
             while let Some(number) = self.pending.pop_front() {
                 if let Some(happened) = self.conditions.signal(number) {

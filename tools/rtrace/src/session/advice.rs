@@ -35,7 +35,7 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
     if missed > 0 {
         lines.push(format!(
             "{missed} calls of functions are not in the graph: their tasks were in more calls than \
-             the kernel follows; --max-depth and --notrace have fewer"
+             the kernel follows; --graph-depth and --notrace-funcs record fewer"
         ));
     }
     Ok(lines)

@@ -63,7 +63,7 @@ after_it() {
 	rmmod rtrace
 	load memory=rtrace
 
-	rtrace recover -o trace --keep
+	rtrace recover -o trace --keep-memory
 	cmp $KEPT/metadata trace/metadata
 	equal "events" "$(cat $KEPT/events)" "$(total trace events)"
 	equal "events by babeltrace2" "$(cat $KEPT/events)" "$(bt_count trace)"

@@ -52,7 +52,7 @@ pub fn graph(dir: &Path) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     if !graph::is_in(&trace.metadata) {
         bail!(
-            "{}: the trace has no calls of functions; `rtrace record --graph PATTERN` records them",
+            "{}: the trace has no calls of functions; `rtrace record -G PATTERN` records them",
             dir.display()
         );
     }

@@ -162,7 +162,7 @@ impl Answer for Table {
         }
         match self.rows.len().saturating_sub(rows) {
             0 => Ok(()),
-            left => writeln!(out, "{left:>8} more threads (--rows 0 shows all)"),
+            left => writeln!(out, "{left:>8} more threads (-n 0 shows all)"),
         }
     }
 }

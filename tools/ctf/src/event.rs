@@ -9,7 +9,6 @@ use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
 };
 use rtrace_abi::packet::PacketHeader;
-use std::ops::Range;
 use std::path::Path;
 use system::{Error, Result};
 
@@ -57,18 +56,11 @@ fn with_values<'a>(
 }
 
 fn fields<'a>(layout: &'a EventLayout, bytes: &'a [u8]) -> Cursor<'a> {
-    Cursor::new(&layout.fields, layout.has_sequence, bytes)
+    Cursor::new(&layout.fields, &layout.places, bytes)
 }
 
 fn contexts<'a>(class: &'a StreamClass, bytes: &'a [u8]) -> Cursor<'a> {
-    Cursor::new(&class.contexts, class.context_size.is_none(), bytes)
-}
-
-fn unsigned(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |value, &byte| (value << 8) | u64::from(byte))
+    Cursor::new(&class.contexts, &class.context_places, bytes)
 }
 
 /// The position in the events of a packet.
@@ -86,6 +78,11 @@ impl Position {
         self.at
     }
 
+    /// Leaves out the rest of a packet with `total` bytes of events.
+    pub(super) fn leave(&mut self, total: usize) {
+        self.at = total;
+    }
+
     /// The position before the first event of a packet.
     pub(super) fn begin(packet: &PacketAt) -> Self {
         Self {
@@ -96,12 +93,30 @@ impl Position {
 }
 
 /// The parts of an event, as ranges of the bytes in which it was found.
-#[derive(Clone, Debug)]
-pub(super) struct Found<'m> {
-    timestamp: u64,
-    layout: &'m EventLayout,
-    contexts: Range<usize>,
-    payload: Range<usize>,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Clock value.
+    pub timestamp: u64,
+    /// The place of its layout in its class.
+    layout: u32,
+    /// First byte of its contexts, of its payload, and behind that.
+    contexts: u32,
+    payload: u32,
+    end: u32,
+}
+
+impl Found {
+    /// The event, of a stream of this class, in the bytes that it was found in.
+    pub(super) fn event<'a>(&self, class: &'a StreamClass, bytes: &'a [u8]) -> Option<Event<'a>> {
+        let (contexts, payload) = (self.contexts as usize, self.payload as usize);
+        Some(Event {
+            timestamp: self.timestamp,
+            layout: class.events.at(self.layout)?,
+            class,
+            contexts: bytes.get(contexts..payload)?,
+            payload: bytes.get(payload..self.end as usize)?,
+        })
+    }
 }
 
 /// The reason why no event can be read.
@@ -136,6 +151,7 @@ pub(super) struct Scan<'m> {
 
 impl<'m> Scan<'m> {
     /// Begins at a position in a packet.
+    #[inline]
     pub(super) fn new(class: &'m StreamClass, packet: &PacketAt, position: Position) -> Self {
         Self {
             class,
@@ -147,11 +163,6 @@ impl<'m> Scan<'m> {
     /// The position after the last event.
     pub(super) fn position(&self) -> Position {
         self.position
-    }
-
-    /// Skips the rest of a packet with `total` bytes of events.
-    pub(super) fn leave(&mut self, total: usize) {
-        self.position.at = total;
     }
 
     /// The time of the next event, which begins with `rest`. [`None`]: `rest` is empty. If the event is corrupt, the
@@ -166,10 +177,15 @@ impl<'m> Scan<'m> {
         Some(time.unwrap_or(self.position.now))
     }
 
-    /// The next event, which begins with `bytes`.
-    pub(super) fn find(&mut self, bytes: &[u8]) -> std::result::Result<Found<'m>, Fault> {
+    /// The next event, which begins at `from` in `bytes`. After a fault the position is the same as before.
+    pub(super) fn find(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+    ) -> std::result::Result<Found, Fault> {
         let ends = || Fault::Short("the packet ends within an event".to_owned());
-        let mut rest = bytes;
+        let mut rest = bytes.get(from..).unwrap_or_default();
+        let length = from + rest.len();
         let (id, timestamp) = self.header(&mut rest).ok_or_else(ends)?;
         if timestamp < self.position.now || timestamp > self.end {
             return Err(Fault::Bad(format!(
@@ -177,18 +193,16 @@ impl<'m> Scan<'m> {
                 self.position.now, self.end
             )));
         }
-        let layout = self
-            .class
-            .events
-            .get(&id)
-            .ok_or_else(|| Fault::Bad(format!("an event of unknown id {id}")))?;
+        let unknown = || Fault::Bad(format!("an event of unknown id {id}"));
+        let place = self.class.events.place(id).ok_or_else(unknown)?;
+        let layout = self.class.events.at(place).ok_or_else(unknown)?;
         let size = match self.class.context_size {
             Some(size) => size,
             None => contexts(self.class, rest).size_of_all().ok_or_else(ends)?,
         };
-        let begin = bytes.len() - rest.len();
-        let contexts = begin..begin + size;
-        let (_, rest) = rest.split_at_checked(size).ok_or_else(ends)?;
+        let begin = length - rest.len();
+        let rest = rest.get(size..).ok_or_else(ends)?;
+        let payload = begin + size;
         let ends = || Fault::Short(format!("the packet ends within an event `{}`", layout.name));
         let size = match layout.size {
             Some(size) => size,
@@ -197,31 +211,21 @@ impl<'m> Scan<'m> {
         if size > rest.len() {
             return Err(ends());
         }
-        let payload = contexts.end..contexts.end + size;
+        let end = payload + size;
+        // No packet has 4 GiB.
+        let narrow = |at: usize| u32::try_from(at).map_err(|_| ends());
+        let found = Found {
+            timestamp,
+            layout: place,
+            contexts: narrow(begin)?,
+            payload: narrow(payload)?,
+            end: narrow(end)?,
+        };
         self.position = Position {
-            at: self.position.at + payload.end,
+            at: self.position.at + (end - from),
             now: timestamp,
         };
-        Ok(Found {
-            timestamp,
-            layout,
-            contexts,
-            payload,
-        })
-    }
-
-    /// The event that was found in `bytes`.
-    pub(super) fn event<'a>(&self, found: Found<'m>, bytes: &'a [u8]) -> Event<'a>
-    where
-        'm: 'a,
-    {
-        Event {
-            timestamp: found.timestamp,
-            layout: found.layout,
-            class: self.class,
-            contexts: &bytes[found.contexts],
-            payload: &bytes[found.payload],
-        }
+        Ok(found)
     }
 
     /// Removes an event header from the front: id and time.
@@ -235,15 +239,15 @@ impl<'m> Scan<'m> {
                     *rest = &rest[1..];
                     return extended(rest);
                 }
-                let word = number(rest, 4)?;
+                let word = u64::from(u32::from_le_bytes(take(rest)?));
                 Some((id, self.time(word >> COMPACT_ID_BITS, COMPACT_TIME_BITS)))
             }
             Layout::Large => {
-                let id = number(rest, 2)? as u32;
+                let id = u32::from(u16::from_le_bytes(take(rest)?));
                 if id == LARGE_ESCAPE {
                     return extended(rest);
                 }
-                let low = number(rest, 4)?;
+                let low = u64::from(u32::from_le_bytes(take(rest)?));
                 Some((id, self.time(low, LARGE_TIME_BITS)))
             }
         }
@@ -307,16 +311,16 @@ impl<'a> Iterator for Events<'a> {
     type Item = Result<Event<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let rest = self.rest();
-        if rest.is_empty() {
+        let from = self.scan.position.at;
+        if from >= self.bytes.len() {
             return None;
         }
-        let offset = self.base + self.scan.position.at as u64;
-        Some(match self.scan.find(rest) {
-            Ok(found) => Ok(self.scan.event(found, rest)),
+        let offset = self.base + from as u64;
+        Some(match self.scan.find(self.bytes, from) {
+            Ok(found) => Ok(found.event(self.scan.class, self.bytes)?),
             Err(fault) => {
                 // The end of this event is unknown, and so is the begin of the next.
-                self.scan.leave(self.bytes.len());
+                self.scan.position.leave(self.bytes.len());
                 Err(Error::Corrupt {
                     path: self.path.to_owned(),
                     offset,
@@ -328,11 +332,13 @@ impl<'a> Iterator for Events<'a> {
 }
 
 fn extended(rest: &mut &[u8]) -> Option<(u32, u64)> {
-    Some((number(rest, 4)? as u32, number(rest, 8)?))
+    let id = u32::from_le_bytes(take(rest)?);
+    Some((id, u64::from_le_bytes(take(rest)?)))
 }
 
-fn number(rest: &mut &[u8], bytes: usize) -> Option<u64> {
-    let (head, tail) = rest.split_at_checked(bytes)?;
+/// Takes bytes off the front.
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, tail) = rest.split_first_chunk()?;
     *rest = tail;
-    Some(unsigned(head))
+    Some(*head)
 }

@@ -3,6 +3,8 @@
 //! The places of an event's fields in its payload, and their values.
 
 use crate::metadata::{FieldLayout, Type};
+use crate::places::Places;
+use memchr::memchr;
 use rtrace_abi::schema::{Integer, Shown};
 
 /// A field's value.
@@ -33,30 +35,34 @@ pub struct Integers<'a> {
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
     fields: &'a [FieldLayout],
+    places: &'a Places,
     payload: &'a [u8],
     /// The number of the next field.
     field: usize,
     /// The bit after the last field.
     end: usize,
-    /// The integers so far, by the numbers of their fields, if a field is a sequence. Each may be the length of one.
+    /// The integers so far by the numbers of their fields, if a length may be one whose place only the
+    /// record knows.
     lengths: Option<Vec<u64>>,
 }
 
 impl<'a> Cursor<'a> {
-    /// Begins at the first field. `has_sequence` tells whether a field may be a sequence.
-    pub(super) fn new(fields: &'a [FieldLayout], has_sequence: bool, payload: &'a [u8]) -> Self {
+    /// At the beginning of fields, which are at these places.
+    pub(super) fn new(fields: &'a [FieldLayout], places: &'a Places, payload: &'a [u8]) -> Self {
         Self {
             fields,
+            places,
             payload,
             field: 0,
             end: 0,
-            lengths: has_sequence.then(Vec::new),
+            lengths: places.has_far_lengths.then(Vec::new),
         }
     }
 
     /// The number of bytes of all fields. [`None`]: the payload ends before they do.
     pub(super) fn size_of_all(mut self) -> Option<usize> {
-        for _ in self.fields {
+        self.skip();
+        while self.field < self.fields.len() {
             self.next_value()?;
         }
         Some(self.size())
@@ -64,10 +70,21 @@ impl<'a> Cursor<'a> {
 
     /// The value of the field with this number, if present.
     pub(super) fn nth(mut self, field: usize) -> Option<Value<'a>> {
-        for _ in 0..field {
+        match self.places.begin(field) {
+            Some(begin) => (self.field, self.end) = (field, begin),
+            None => self.skip(),
+        }
+        while self.field < field {
             self.next_value()?;
         }
         self.next_value()
+    }
+
+    /// Goes to the last field whose place needs no other field.
+    fn skip(&mut self) {
+        if let (Some((field, begin)), None) = (self.places.last(), &self.lengths) {
+            (self.field, self.end) = (field, begin);
+        }
     }
 
     /// The number of bytes of the fields so far.
@@ -78,35 +95,24 @@ impl<'a> Cursor<'a> {
     /// The value of the next field. [`None`]: no field is left, or the payload ends before it does.
     pub(super) fn next_value(&mut self) -> Option<Value<'a>> {
         let ty = &self.fields.get(self.field)?.ty;
-        let begin = self.end.next_multiple_of(ty.align());
-        let bytes = self.payload.get(begin / 8..)?;
-        let (element, left) = match ty {
-            Type::Integer(integer) | Type::Enumeration(integer, _) => (*integer, 1),
-            Type::Array(element, length) => (*element, *length as usize),
+        // An alignment is a power of two.
+        let align = ty.align() - 1;
+        let begin = (self.end + align) & !align;
+        let (value, end) = match ty {
+            Type::Integer(integer) | Type::Enumeration(integer, _) => (
+                number(*integer, self.payload, begin)?,
+                begin + usize::from(integer.bits),
+            ),
+            Type::Array(element, length) => self.several(*element, *length as usize, begin)?,
             Type::Sequence(element, length) => {
-                let length = *self.lengths.as_ref()?.get(*length)?;
-                (*element, usize::try_from(length).ok()?)
+                let length = self.length(*length)?;
+                self.several(*element, usize::try_from(length).ok()?, begin)?
             }
             Type::String => {
-                let length = bytes.iter().position(|&byte| byte == 0)? + 1;
-                (Integer::TEXT, length)
+                let bytes = self.payload.get(begin / 8..)?;
+                let length = memchr(0, bytes)?;
+                (Value::Text(&bytes[..length]), begin + 8 * (length + 1))
             }
-        };
-        let bits = left.checked_mul(usize::from(element.bits))?;
-        let end = begin.checked_add(bits)?;
-        if end > self.payload.len() * 8 {
-            return None;
-        }
-        let mut integers = Integers {
-            element,
-            bytes: &bytes[..end.div_ceil(8) - begin / 8],
-            bit: begin % 8,
-            left,
-        };
-        let value = match ty {
-            Type::Integer(_) | Type::Enumeration(..) => integers.next()?,
-            _ if element == Integer::TEXT => Value::Text(until_nul(integers.bytes)),
-            _ => Value::Integers(integers),
         };
         if let Some(lengths) = &mut self.lengths {
             lengths.push(match value {
@@ -118,11 +124,70 @@ impl<'a> Cursor<'a> {
         self.end = end;
         Some(value)
     }
+
+    /// The value of the field of this number, which is the length of a later one.
+    fn length(&self, field: usize) -> Option<u64> {
+        if let Some(lengths) = &self.lengths {
+            return lengths.get(field).copied();
+        }
+        match (&self.fields.get(field)?.ty, self.places.begin(field)?) {
+            (Type::Integer(integer), begin) => match number(*integer, self.payload, begin)? {
+                Value::Unsigned(length) => Some(length),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The integers that begin at a bit of the payload, and the bit behind them.
+    fn several(&self, element: Integer, count: usize, begin: usize) -> Option<(Value<'a>, usize)> {
+        let bits = count.checked_mul(usize::from(element.bits))?;
+        let end = begin.checked_add(bits)?;
+        let bytes = self.payload.get(begin / 8..end.div_ceil(8))?;
+        let value = match element {
+            Integer::TEXT => Value::Text(until_nul(bytes)),
+            element => Value::Integers(Integers {
+                element,
+                bytes,
+                bit: begin % 8,
+                left: count,
+            }),
+        };
+        Some((value, end))
+    }
+}
+
+/// The integer that begins at a bit of `bytes`, if they have all of it.
+fn number<'a>(integer: Integer, bytes: &[u8], begin: usize) -> Option<Value<'a>> {
+    let bits = u32::from(integer.bits);
+    let (rest, bit) = (bytes.get(begin / 8..)?, begin % 8);
+    let word = match (bit, bits) {
+        (0, 8) => u64::from(*rest.first()?),
+        (0, 16) => u64::from(u16::from_le_bytes(*rest.first_chunk()?)),
+        (0, 32) => u64::from(u32::from_le_bytes(*rest.first_chunk()?)),
+        (0, 64) => u64::from_le_bytes(*rest.first_chunk()?),
+        _ => {
+            // 64 bits may lie in nine bytes.
+            let bytes = rest.get(..(bit + bits as usize).div_ceil(8))?;
+            let word = bytes
+                .iter()
+                .rev()
+                .fold(0, |word: u128, &byte| (word << 8) | u128::from(byte));
+            (word >> bit) as u64
+        }
+    };
+    let unused = u64::BITS - bits;
+    let value = word << unused;
+    Some(match integer.shown {
+        Shown::Signed => Value::Signed(value as i64 >> unused),
+        Shown::Unsigned | Shown::Hex | Shown::Address | Shown::Text => {
+            Value::Unsigned(value >> unused)
+        }
+    })
 }
 
 fn until_nul(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().position(|&byte| byte == 0);
-    &bytes[..end.unwrap_or(bytes.len())]
+    &bytes[..memchr(0, bytes).unwrap_or(bytes.len())]
 }
 
 impl<'a> Iterator for Integers<'a> {
@@ -130,24 +195,11 @@ impl<'a> Iterator for Integers<'a> {
 
     fn next(&mut self) -> Option<Value<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let bits = u32::from(self.element.bits);
-        let end = self.bit + bits as usize;
-        // 64 bits may lie in nine bytes.
-        let bytes = self.bytes.get(..end.div_ceil(8))?;
-        let word = bytes
-            .iter()
-            .rev()
-            .fold(0, |word: u128, &byte| (word << 8) | u128::from(byte));
-        let unused = u64::BITS - bits;
-        let value = ((word >> self.bit) as u64) << unused;
+        let value = number(self.element, self.bytes, self.bit)?;
+        let end = self.bit + usize::from(self.element.bits);
         self.bytes = &self.bytes[end / 8..];
         self.bit = end % 8;
-        Some(match self.element.shown {
-            Shown::Signed => Value::Signed(value as i64 >> unused),
-            Shown::Unsigned | Shown::Hex | Shown::Address | Shown::Text => {
-                Value::Unsigned(value >> unused)
-            }
-        })
+        Some(value)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

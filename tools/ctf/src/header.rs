@@ -6,7 +6,7 @@ use memchr::memmem::Finder;
 use rtrace_abi::packet::{PacketHeader, MAGIC};
 use rustix::fs::{seek, SeekFrom};
 use rustix::io::Errno;
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::cell::OnceCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -70,7 +70,7 @@ impl PacketAt {
 /// The headers of a stream file's complete packets, one after the other. `F` is the file, or a reference to it.
 #[derive(Debug)]
 pub struct PacketHeaders<'a, F> {
-    path: &'a Path,
+    path: Cow<'a, Path>,
     file: F,
     uuid: Option<Uuid>,
     length: u64,
@@ -82,8 +82,9 @@ pub struct PacketHeaders<'a, F> {
 impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
     /// Begins at the start of `file`, whose name is `path`. If `uuid` is given, every packet must belong to that
     /// trace.
-    pub fn new(path: &'a Path, file: F, uuid: Option<Uuid>) -> Result<Self> {
-        let length = file.borrow().metadata().map_err(Error::read(path))?.len();
+    pub fn new(path: impl Into<Cow<'a, Path>>, file: F, uuid: Option<Uuid>) -> Result<Self> {
+        let path = path.into();
+        let length = file.borrow().metadata().map_err(Error::read(&path))?.len();
         Ok(Self {
             path,
             file,
@@ -92,6 +93,11 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
             at: 0,
             start: OnceCell::new(),
         })
+    }
+
+    /// The file's name.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Continues at this offset, where a packet begins.
@@ -107,7 +113,7 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         }
         let mut bytes = [0; PacketHeader::SIZE];
         self.read_exact_at(&mut bytes, self.at)?;
-        let packet = PacketAt::decode(&bytes, self.path, self.at, self.uuid)?;
+        let packet = PacketAt::decode(&bytes, &self.path, self.at, self.uuid)?;
         if packet.size() > left {
             return Ok(None);
         }
@@ -122,7 +128,7 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         }
         let mut bytes = [0; PacketHeader::SIZE];
         self.read_exact_at(&mut bytes, offset).ok()?;
-        PacketAt::decode(&bytes, self.path, offset, self.uuid).ok()
+        PacketAt::decode(&bytes, &self.path, offset, self.uuid).ok()
     }
 
     /// Whether the file ends at `offset`, or has too few bytes after it for another header.
@@ -186,7 +192,7 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
     /// Fills `bytes` with the bytes of the file from `offset` on.
     pub(super) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         let read = self.file.borrow().read_exact_at(bytes, offset);
-        read.map_err(Error::read(self.path))
+        read.map_err(Error::read(&self.path))
     }
 
     /// The number of bytes after the last complete packet, after [`Self::next_whole`] has returned [`None`].

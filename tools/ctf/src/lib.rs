@@ -15,17 +15,22 @@
 #![forbid(unsafe_code)]
 
 mod areas;
+mod batch;
 mod damage;
 mod event;
 mod feed;
 mod field;
 mod header;
 mod item;
+mod layouts;
 mod lexer;
 mod link;
 mod merge;
 mod metadata;
+mod places;
+mod pool;
 mod prefix;
+mod source;
 mod stream;
 mod stream_name;
 mod tree;
@@ -38,6 +43,7 @@ pub use feed::Feed;
 pub use field::{Integers, Value};
 pub use header::{decode, encode, PacketAt, PacketHeaders};
 pub use item::Item;
+pub use layouts::EventLayouts;
 pub use merge::Merge;
 pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, StreamClass, Type};
 pub use prefix::Prefix;

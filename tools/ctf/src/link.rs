@@ -3,27 +3,25 @@
 //! The relation of a packet to the previous one in its stream.
 
 use crate::header::PacketAt;
-use crate::metadata::{Metadata, StreamClass};
+use crate::metadata::Metadata;
 use std::path::Path;
 use system::{Error, Result};
 
 /// The properties of a packet that depend on the previous one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Link<'a> {
-    /// Its stream class.
-    pub class: &'a StreamClass,
+pub(super) struct Link {
     /// The number of packets missing between the two, or before the stream's first.
     pub packets_lost: u64,
     /// The number of events discarded from the end of the previous packet, or from the trace's begin, to its own end.
     pub events_lost: u64,
 }
 
-impl<'a> Link<'a> {
+impl Link {
     /// Links the packet `at` in the stream `path` to `before`, if there is one. Fails if `at` cannot follow `before`:
     /// in a stream packets do not overlap, no count decreases, and all packets have one class and CPU.
     pub fn new(
         path: &Path,
-        metadata: &'a Metadata,
+        metadata: &Metadata,
         before: Option<PacketAt>,
         at: &PacketAt,
     ) -> Result<Self> {
@@ -35,18 +33,17 @@ impl<'a> Link<'a> {
     }
 
     fn try_new(
-        metadata: &'a Metadata,
+        metadata: &Metadata,
         before: Option<PacketAt>,
         at: &PacketAt,
     ) -> std::result::Result<Self, String> {
         let now = at.header;
         let id = now.stream_id;
-        let class = metadata
-            .stream(id)
-            .ok_or_else(|| format!("a packet of an unknown stream class {id}"))?;
+        if metadata.stream(id).is_none() {
+            return Err(format!("a packet of an unknown stream class {id}"));
+        }
         let Some(before) = before.map(|before| before.header) else {
             return Ok(Self {
-                class,
                 packets_lost: now.packet_seq_num,
                 events_lost: now.events_discarded,
             });
@@ -69,7 +66,6 @@ impl<'a> Link<'a> {
         since("timestamp_begin", now.timestamp_begin, before.timestamp_end)?;
         let next = before.packet_seq_num.saturating_add(1);
         Ok(Self {
-            class,
             packets_lost: since("packet_seq_num", now.packet_seq_num, next)?,
             events_lost: since(
                 "events_discarded",

@@ -1,48 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Merges all streams of a trace in order of time. A window of each stream is in memory, and one file of each is
-//! open.
+//! All streams of a trace as one, in order of time. Two windows of each stream are in memory, and one file of
+//! each is open.
 //!
-//! A heap has the time of each stream's next item. The stream at its top gives the next item of the trace. If two
-//! streams have the same time, the first of those given to [`Merge::new`] comes first.
+//! A stream gives its items one after the other, each at a time that is not before the last one's.
+//! A heap has the time of each stream's next item; the stream at its top gives the next item of the
+//! trace. Where two streams have the same time, the first of those given to [`Merge::new`] goes first.
+//!
+//! Items are decoded in batches. Once a stream needs a second one, the threads of a [`Pool`] fill the next
+//! batch of each stream while its last one is read. On a machine with one CPU there is no pool.
 
-use crate::damage::Damage;
+use crate::batch::{Batch, Kind, Limits, Rest};
 use crate::item::Item;
 use crate::metadata::Metadata;
-use crate::stream::StreamReader;
+use crate::pool::{Filled, Job, Pool};
+use crate::source::Source;
+use crate::stream::Packet;
 use std::cmp::Reverse;
-use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
+use std::io;
 use std::path::PathBuf;
-use std::slice;
-use system::Result;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::Arc;
+use std::thread;
+use system::{Error, Result};
+
+/// Maximum number of threads that decode. The merge itself takes longer than an eighth of the decoding.
+const THREADS: usize = 8;
 
 /// The items of a trace by time.
 #[derive(Debug)]
-pub struct Merge<'a> {
-    streams: Vec<Stream<'a>>,
-    /// The time of the next item, for each stream that has not ended.
+pub struct Merge {
+    metadata: Arc<Metadata>,
+    streams: Vec<Stream>,
+    threads: Threads,
+    /// When each stream that has not ended has its next item, except the stream of the last item.
     queue: BinaryHeap<Reverse<(u64, usize)>>,
     /// The stream of the last item.
     last: Option<usize>,
 }
 
-impl<'a> Merge<'a> {
+impl Merge {
     /// Merges streams, each of these files in their order. Opens the first file of each now, and each other file when
     /// the one before it has been read.
-    pub fn new(
-        metadata: &'a Metadata,
+    pub fn new<'a>(
+        metadata: &Arc<Metadata>,
         streams: impl IntoIterator<Item = &'a [PathBuf]>,
     ) -> Result<Self> {
+        let streams: Vec<Arc<[PathBuf]>> = streams.into_iter().map(Arc::from).collect();
+        let limits = Limits::of(streams.len());
+        let threads = Threads::of(streams.len());
         let streams: Vec<_> = streams
             .into_iter()
-            .map(|files| Stream::new(files, metadata))
+            .map(|files| Stream::new(files, metadata, limits))
             .collect::<Result<_>>()?;
         // If packets are missing before the first packet of a stream, they are missing from the beginning on.
         let queue = (0..streams.len()).map(|stream| Reverse((0, stream)));
         Ok(Self {
+            metadata: Arc::clone(metadata),
             queue: queue.collect(),
             streams,
+            threads,
             last: None,
         })
     }
@@ -52,182 +70,211 @@ impl<'a> Merge<'a> {
     /// The first packets of all streams come first; only damage before them comes earlier. After an error there are
     /// no more items.
     pub fn next_item(&mut self) -> Result<Option<(usize, Item<'_>)>> {
-        let Some(mut top) = self.queue.peek_mut() else {
+        let Some(number) = self.next_stream() else {
             return Ok(None);
         };
-        let Reverse((time, number)) = *top;
-        if let Some(reader) = self
-            .last
-            .replace(number)
-            .filter(|last| *last != number)
-            .and_then(|last| self.streams[last].reader.as_mut())
-        {
-            reader.trim();
+        let stream = &mut self.streams[number];
+        stream.load(&mut self.threads);
+        if let Some(error) = stream.failed() {
+            self.queue.clear();
+            return Err(error);
         }
-        match self.streams[number].next_item(time) {
-            Ok((item, Some(next))) => {
-                *top = Reverse((next, number));
-                Ok(Some((number, item)))
+        self.last = Some(number);
+        let item = stream.next_item(&self.metadata);
+        Ok(item.map(|item| (number, item)))
+    }
+
+    /// The stream of the next item, which is taken out of the queue.
+    fn next_stream(&mut self) -> Option<usize> {
+        let last = self.last.take();
+        let next = last.and_then(|last| Some((self.streams[last].time(&mut self.threads)?, last)));
+        let Some(next) = next else {
+            let Reverse((_, number)) = self.queue.pop()?;
+            return Some(number);
+        };
+        match self.queue.peek_mut() {
+            // Another stream goes first; this one takes its place.
+            Some(mut top) if top.0 < next => {
+                let Reverse((_, number)) = std::mem::replace(&mut *top, Reverse(next));
+                Some(number)
             }
-            Ok((item, None)) => {
-                PeekMut::pop(top);
-                Ok(Some((number, item)))
-            }
-            Err(error) => {
-                drop(top);
-                self.queue.clear();
-                Err(error)
-            }
+            _ => Some(next.1),
         }
     }
 }
 
-/// The kind of the next item of a stream.
-#[derive(Clone, Copy, Debug)]
-enum Next {
-    /// The next packet, or the stream's end.
-    Packet,
-    /// The begin of a packet, before which packets are missing.
-    Begin,
-    /// An event of the packet.
-    Event,
-    /// The end of a packet, up to which events are missing.
-    End,
-}
-
-/// A stream, and its next item.
+/// The threads that decode.
 #[derive(Debug)]
-struct Stream<'a> {
-    metadata: &'a Metadata,
-    /// The files after the one that is being read.
-    files: slice::Iter<'a, PathBuf>,
-    /// [`None`]: the stream has no files.
-    reader: Option<StreamReader<'a>>,
-    next: Next,
-    /// The end of the packet that is being read.
-    end: u64,
-    /// Whether events of the packet are missing.
-    is_lossy: bool,
-    /// The damage, if the last item was damage.
-    damage: Option<Damage>,
-    /// Bytes of incomplete last packets.
-    partial: u64,
+struct Threads {
+    /// Number of threads that the pool gets. 0: there is none.
+    count: usize,
+    /// Started when a stream needs its second batch.
+    pool: Option<Pool>,
 }
 
-impl<'a> Stream<'a> {
-    fn new(files: &'a [PathBuf], metadata: &'a Metadata) -> Result<Self> {
-        let mut stream = Self {
-            metadata,
-            files: files.iter(),
-            reader: None,
-            next: Next::Packet,
-            end: 0,
-            is_lossy: false,
-            damage: None,
-            partial: 0,
-        };
-        stream.next_file()?;
-        Ok(stream)
-    }
-
-    /// Continues in the next file. Returns whether there is one.
-    fn next_file(&mut self) -> Result<bool> {
-        let Some(path) = self.files.next() else {
-            return Ok(false);
-        };
-        let last = self.reader.as_ref().and_then(StreamReader::last);
-        self.reader = Some(StreamReader::open(path, self.metadata)?.after(last));
-        Ok(true)
-    }
-
-    /// The next item, whose time is `now`, and the time of the following item. [`None`]: the stream ends.
-    fn next_item(&mut self, now: u64) -> Result<(Item<'_>, Option<u64>)> {
-        match self.next {
-            Next::Packet => self.packet(now),
-            Next::Event => self.event(now),
-            Next::Begin => {
-                let time = self.behind();
-                Ok((Item::Whole { timestamp: now }, Some(time)))
-            }
-            Next::End => {
-                self.next = Next::Packet;
-                Ok((Item::Whole { timestamp: now }, Some(now)))
-            }
+impl Threads {
+    /// For so many streams: one for each CPU but that of the merge.
+    fn of(streams: usize) -> Self {
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            count: (cpus - 1).min(streams).min(THREADS),
+            pool: None,
         }
     }
 
-    /// The next packet, of any file.
-    fn packet(&mut self, now: u64) -> Result<(Item<'_>, Option<u64>)> {
+    fn pool(&mut self) -> Option<&Pool> {
+        if self.count > 0 && self.pool.is_none() {
+            self.pool = Some(Pool::new(self.count));
+        }
+        self.pool.as_ref()
+    }
+}
+
+/// A stream, and its items.
+#[derive(Debug)]
+struct Stream {
+    files: Arc<[PathBuf]>,
+    /// None while a thread fills the next batch.
+    source: Option<Box<Source>>,
+    /// The way of that batch.
+    channel: (SyncSender<Filled>, Receiver<Filled>),
+    /// The items that were decoded,
+    batch: Batch,
+    /// and how many of them were given: events, and others.
+    events: usize,
+    marks: usize,
+    /// Whether `batch` is the first one.
+    is_first: bool,
+    /// The class of the last packet.
+    class: u32,
+}
+
+impl Stream {
+    fn new(files: Arc<[PathBuf]>, metadata: &Arc<Metadata>, limits: Limits) -> Result<Self> {
+        let source = Source::new(Arc::clone(&files), Arc::clone(metadata), limits)?;
+        Ok(Self {
+            files,
+            source: Some(Box::new(source)),
+            channel: mpsc::sync_channel(1),
+            batch: Batch::default(),
+            events: 0,
+            marks: 0,
+            is_first: true,
+            class: 0,
+        })
+    }
+
+    /// When the next item of the batch is.
+    fn next_time(&self) -> Option<u64> {
+        match self.batch.marks.get(self.marks) {
+            Some(mark) if mark.events == self.events => Some(mark.time),
+            _ => Some(self.batch.events.get(self.events)?.timestamp),
+        }
+    }
+
+    /// When the next item is; none at the end.
+    fn time(&mut self, threads: &mut Threads) -> Option<u64> {
         loop {
-            let Some(reader) = &mut self.reader else {
-                return Ok((Item::End { partial: 0 }, None));
-            };
-            match reader.next_packet() {
-                Ok(Some(_)) => break,
-                Ok(None) => {}
-                Err(error) => {
-                    let damage = reader.damage(error)?;
-                    return Ok((self.damaged(damage, now), Some(now)));
-                }
+            if let Some(time) = self.next_time() {
+                return Some(time);
             }
-            self.partial += reader.partial();
-            if !self.next_file()? {
-                let partial = self.partial;
-                return Ok((Item::End { partial }, None));
+            match self.batch.rest {
+                Rest::More => self.next_batch(threads),
+                Rest::Long => return Some(self.batch.time),
+                Rest::Over => return None,
             }
         }
-        let Some(packet) = self.reader.as_ref().and_then(StreamReader::packet) else {
-            return Ok((Item::End { partial: 0 }, None));
-        };
-        let header = packet.at.header;
-        let is_lossy = packet.events_lost > 0;
-        let is_behind_loss = packet.packets_lost > 0 || packet.after_damage;
-        self.end = header.timestamp_end;
-        self.is_lossy = is_lossy;
-        let time = if is_behind_loss && !is_lossy {
-            self.next = Next::Begin;
-            header.timestamp_begin
-        } else {
-            self.behind()
-        };
-        let packet = self.reader.as_ref().and_then(StreamReader::packet);
-        let item = packet.map_or(Item::End { partial: 0 }, Item::Packet);
-        Ok((item, Some(time)))
     }
 
-    fn event(&mut self, now: u64) -> Result<(Item<'_>, Option<u64>)> {
-        let whole = Item::Whole { timestamp: now };
-        let Some(reader) = &mut self.reader else {
-            return Ok((whole, None));
-        };
-        let found = match reader.find() {
-            Ok(found) => found,
-            Err(error) => {
-                let damage = reader.damage(error)?;
-                self.next = Next::End;
-                let end = self.end;
-                return Ok((self.damaged(damage, now), Some(end)));
+    /// Has the next item in the batch.
+    fn load(&mut self, threads: &mut Threads) {
+        while self.next_time().is_none() && self.batch.rest != Rest::Over {
+            self.next_batch(threads);
+        }
+    }
+
+    /// Replaces a batch whose items were all given.
+    fn next_batch(&mut self, threads: &mut Threads) {
+        let is_first = std::mem::take(&mut self.is_first);
+        let mut spare = Batch::default();
+        (self.events, self.marks) = (0, 0);
+        match (&mut self.source, &threads.pool) {
+            (Some(source), _) if self.batch.rest == Rest::Long => source.fill_long(&mut self.batch),
+            (Some(source), _) => source.fill(&mut self.batch),
+            (None, Some(pool)) => {
+                let Some(filled) = pool.wait(&self.channel.1) else {
+                    return self.fail();
+                };
+                self.source = Some(filled.source);
+                spare = std::mem::replace(&mut self.batch, filled.batch);
             }
-        };
-        let time = self.behind();
-        let reader = self.reader.as_ref();
-        let event = found.and_then(|(found, from)| reader?.event(found, from));
-        Ok((event.map_or(whole, Item::Event), Some(time)))
+            (None, None) => return self.fail(),
+        }
+        if is_first || self.batch.rest != Rest::More {
+            return;
+        }
+        let Some(pool) = threads.pool() else { return };
+        if let Some(source) = self.source.take() {
+            pool.post(Job {
+                filled: Filled {
+                    source,
+                    batch: spare,
+                },
+                to: self.channel.0.clone(),
+            });
+        }
     }
 
-    fn damaged(&mut self, damage: Damage, timestamp: u64) -> Item<'_> {
-        let damage = self.damage.insert(damage);
-        Item::Damaged { damage, timestamp }
+    /// The stream ends here, because its thread has panicked.
+    fn fail(&mut self) {
+        self.batch.clear();
+        let error = Error::Read {
+            path: self.files.first().cloned().unwrap_or_default(),
+            cause: io::Error::other("the thread that decodes it has ended"),
+        };
+        self.batch
+            .mark(self.batch.time, Kind::Failed(Some(error)));
+        self.batch.rest = Rest::Over;
     }
 
-    /// Sets the kind of the next item in the packet. Returns its time.
-    fn behind(&mut self) -> u64 {
-        let event = self.reader.as_ref().and_then(StreamReader::next_time);
-        self.next = match event {
-            Some(_) => Next::Event,
-            None if self.is_lossy => Next::End,
-            None => Next::Packet,
+    /// The error that is next.
+    fn failed(&mut self) -> Option<Error> {
+        let mark = self.batch.marks.get_mut(self.marks)?;
+        match &mut mark.kind {
+            Kind::Failed(error) if mark.events == self.events => error.take(),
+            _ => None,
+        }
+    }
+
+    /// The next item of the batch.
+    fn next_item<'a>(&'a mut self, metadata: &'a Metadata) -> Option<Item<'a>> {
+        let mark = self.batch.marks.get(self.marks);
+        let Some(mark) = mark.filter(|mark| mark.events == self.events) else {
+            let found = self.batch.events.get(self.events)?;
+            self.events += 1;
+            let class = metadata.stream(self.class)?;
+            return Some(Item::Event(found.event(class, &self.batch.bytes)?));
         };
-        event.unwrap_or(self.end)
+        self.marks += 1;
+        let timestamp = mark.time;
+        Some(match &mark.kind {
+            Kind::Packet {
+                at,
+                link,
+                after_damage,
+                file,
+                content,
+            } => {
+                self.class = at.header.stream_id;
+                let path = self.files.get(*file)?;
+                let content = self.batch.bytes.get(content.clone())?;
+                let packet = Packet::new(path, metadata, *at, *link, content, *after_damage);
+                Item::Packet(packet?)
+            }
+            Kind::Whole => Item::Whole { timestamp },
+            Kind::Damaged(damage) => Item::Damaged { damage, timestamp },
+            Kind::End(partial) => Item::End { partial: *partial },
+            Kind::Failed(_) => return None,
+        })
     }
 }

@@ -3,7 +3,9 @@
 //! A trace's description: the TSDL that `rust/abi/tsdl.rs` writes.
 
 use crate::damage::Damage;
+use crate::layouts::EventLayouts;
 use crate::lexer::{Kind, Lexer};
+use crate::places::Places;
 use crate::tree::{self, Node, Statement};
 use memchr::memmem;
 use rtrace_abi::header::{Layout, COMPACT_ID_BITS};
@@ -38,8 +40,10 @@ pub struct StreamClass {
     pub contexts: Vec<FieldLayout>,
     /// The size of the contexts in bytes, if it is the same in every record.
     pub context_size: Option<usize>,
+    /// Places of the contexts.
+    pub(super) context_places: Places,
     /// Their events by id.
-    pub events: HashMap<u32, EventLayout>,
+    pub events: EventLayouts,
 }
 
 /// The trace's clock.
@@ -89,8 +93,8 @@ pub struct EventLayout {
     pub fields: Vec<FieldLayout>,
     /// The size of the payload in bytes, if it is the same in every record.
     pub size: Option<usize>,
-    /// Whether one field is the length of another.
-    pub(super) has_sequence: bool,
+    /// Places of the fields.
+    pub(super) places: Places,
 }
 
 /// A field.
@@ -172,17 +176,13 @@ impl StreamClass {
 
 impl EventLayout {
     fn new(stream_id: u32, id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
-        let size = size(&fields);
-        let has_sequence = fields
-            .iter()
-            .any(|field| matches!(field.ty, Type::Sequence(..)));
         Self {
             stream_id,
             id,
             name,
+            size: size(&fields),
+            places: Places::of(&fields),
             fields,
-            size,
-            has_sequence,
         }
     }
 
@@ -348,11 +348,10 @@ fn add_event(
     let class = streams.get_mut(stream_id as usize).ok_or_else(|| {
         statement.error(format!("event id {id} of an unknown stream {stream_id}"))
     })?;
-    if class.events.contains_key(&id) {
-        return Err(statement.error(format!("event id {id} for the second time")));
+    match class.events.insert(event) {
+        true => Ok(()),
+        false => Err(statement.error(format!("event id {id} for the second time"))),
     }
-    class.events.insert(id, event);
-    Ok(())
 }
 
 /// The version of CTF that this crate reads.
@@ -442,8 +441,9 @@ fn stream_class(
     Ok(StreamClass {
         layout: *layout,
         context_size: size(&contexts),
+        context_places: Places::of(&contexts),
         contexts,
-        events: HashMap::new(),
+        events: EventLayouts::default(),
     })
 }
 

@@ -9,7 +9,9 @@ use crate::link::Link;
 use crate::metadata::{Metadata, StreamClass};
 use rtrace_abi::packet::PacketHeader;
 use std::fs::File;
-use std::path::Path;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use system::{regular_file, Error, Result};
 
 /// The number of bytes of a packet that a [`StreamReader`] has in memory at a time, unless an event is longer.
@@ -23,12 +25,11 @@ pub const LONGEST_EVENT: usize = 16 << 20;
 /// An error of [`Self::next_packet`] or [`Self::next_event`] may be a damaged place. The next call then continues
 /// after it: [`Self::damage`] tells.
 #[derive(Debug)]
-pub struct StreamReader<'a> {
-    path: &'a Path,
-    metadata: &'a Metadata,
+pub struct StreamReader<'a, M = &'a Metadata> {
+    metadata: M,
     headers: PacketHeaders<'a, File>,
-    /// The packet that was read last, and the position in its events.
-    last: Option<(PacketAt, Link<'a>, Scan<'a>)>,
+    /// The packet that was read last.
+    last: Option<Last>,
     /// Whether damage came before it.
     after_damage: bool,
     /// The packet before the first one.
@@ -37,12 +38,32 @@ pub struct StreamReader<'a> {
     is_damaged: bool,
     /// The offset and the number of the bytes that the last error skipped.
     skipped: (u64, u64),
-    /// Bytes of the packet's events.
+    /// Bytes of events. Those of the last packet begin at `base`,
     window: Vec<u8>,
-    /// The index in the events of the window's first byte.
+    base: usize,
+    /// with this byte of its events.
     begin: usize,
     /// Usual length of the window.
     length: usize,
+}
+
+/// A packet, and how far its events were read.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    at: PacketAt,
+    link: Link,
+    position: Position,
+}
+
+/// Where a packet's next event is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// In the window.
+    Event(Found),
+    /// The packet has no more.
+    End,
+    /// It needs a window that is longer than what is allowed.
+    Long,
 }
 
 /// A packet in memory.
@@ -63,23 +84,25 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// The packet `at` of the stream `path`, with the bytes of its events.
+    /// The packet `at` its place in the stream `path`, with the bytes of its events; none if the trace does not
+    /// have its stream class.
     pub(super) fn new(
         path: &'a Path,
+        metadata: &'a Metadata,
         at: PacketAt,
-        link: Link<'a>,
+        link: Link,
         content: &'a [u8],
         after_damage: bool,
-    ) -> Self {
-        Self {
+    ) -> Option<Self> {
+        Some(Self {
             at,
             packets_lost: link.packets_lost,
             events_lost: link.events_lost,
             after_damage,
             path,
-            class: link.class,
+            class: metadata.stream(at.header.stream_id)?,
             content,
-        }
+        })
     }
 
     /// Its events, if all of it is in memory. A [`StreamReader`] has [`WINDOW`] bytes in memory, and
@@ -99,8 +122,22 @@ impl<'a> StreamReader<'a> {
     pub fn open(path: &'a Path, metadata: &'a Metadata) -> Result<Self> {
         let file = regular_file::open(path).map_err(Error::read(path))?;
         let headers = PacketHeaders::new(path, file, Some(metadata.uuid))?;
-        Ok(Self {
-            path,
+        Ok(Self::new(headers, metadata))
+    }
+}
+
+impl StreamReader<'static, Arc<Metadata>> {
+    /// Opens the file `path` as [`StreamReader::open`] does.
+    pub(super) fn open_shared(path: PathBuf, metadata: Arc<Metadata>) -> Result<Self> {
+        let file = regular_file::open(&path).map_err(Error::read(&path))?;
+        let headers = PacketHeaders::new(path, file, Some(metadata.uuid))?;
+        Ok(Self::new(headers, metadata))
+    }
+}
+
+impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
+    fn new(headers: PacketHeaders<'a, File>, metadata: M) -> Self {
+        Self {
             metadata,
             headers,
             last: None,
@@ -109,9 +146,10 @@ impl<'a> StreamReader<'a> {
             is_damaged: false,
             skipped: (0, 0),
             window: Vec::new(),
+            base: 0,
             begin: 0,
             length: WINDOW,
-        })
+        }
     }
 
     /// Makes `before` the packet before the first one in the file.
@@ -128,40 +166,61 @@ impl<'a> StreamReader<'a> {
 
     /// The last packet that was read, or the one before the first.
     pub fn last(&self) -> Option<PacketAt> {
-        self.last.map(|(at, ..)| at).or(self.earlier)
+        self.last.map(|last| last.at).or(self.earlier)
     }
 
     /// The next complete packet. Skips unread events of the previous packet.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>> {
-        let Some((at, link)) = self.next_header()? else {
-            return Ok(None);
-        };
-        let scan = Scan::new(link.class, &at, Position::begin(&at));
-        self.after_damage = std::mem::take(&mut self.is_damaged);
-        self.last = Some((at, link, scan));
         self.window.clear();
-        self.begin = 0;
-        self.load(LONGEST_HEADER).inspect_err(|_| {
+        match self.go_to_next(self.length)? {
+            true => Ok(self.packet()),
+            false => Ok(None),
+        }
+    }
+
+    /// Goes to the next whole packet, if there is one, and appends at most `room` bytes of its events to the
+    /// window, but at least the first event's header.
+    pub(super) fn go_to_next(&mut self, room: usize) -> Result<bool> {
+        let Some((at, link)) = self.next_header()? else {
+            return Ok(false);
+        };
+        let position = Position::begin(&at);
+        self.after_damage = std::mem::take(&mut self.is_damaged);
+        self.last = Some(Last { at, link, position });
+        self.append(LONGEST_HEADER.max(room)).inspect_err(|_| {
             self.leave();
             self.is_damaged = true;
             self.skipped = (at.offset, at.size());
         })?;
-        Ok(self.packet())
+        Ok(true)
     }
 
     /// The packet that was read last, with the part in the window.
-    pub(super) fn packet(&self) -> Option<Packet<'_>> {
-        let (at, link, _) = self.last?;
-        let window = &self.window;
-        Some(Packet::new(self.path, at, link, window, self.after_damage))
+    fn packet(&self) -> Option<Packet<'_>> {
+        let Last { at, link, .. } = self.last?;
+        let content = &self.window[self.base..];
+        let path = self.headers.path();
+        Packet::new(path, &self.metadata, at, link, content, self.after_damage)
+    }
+
+    /// The packet that was read last; how it goes on from the one before, and whether damage was between them.
+    pub(super) fn link(&self) -> Option<(PacketAt, Link, bool)> {
+        let Last { at, link, .. } = self.last?;
+        Some((at, link, self.after_damage))
     }
 
     /// The next event of the packet that was read last.
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>> {
-        match self.find()? {
-            Some((found, from)) => Ok(self.event(found, from)),
-            None => Ok(None),
-        }
+        let Step::Event(found) = self.find(usize::MAX)? else {
+            return Ok(None);
+        };
+        let class = self.class();
+        Ok(class.and_then(|class| found.event(class, &self.window)))
+    }
+
+    /// The class of the packet that was read last.
+    fn class(&self) -> Option<&StreamClass> {
+        self.metadata.stream(self.last?.at.header.stream_id)
     }
 
     /// The damage that caused an error, if this reader continues after it; otherwise the error.
@@ -185,7 +244,7 @@ impl<'a> StreamReader<'a> {
     }
 
     /// The header of the next complete packet, and its link to the last one.
-    fn next_header(&mut self) -> Result<Option<(PacketAt, Link<'a>)>> {
+    fn next_header(&mut self) -> Result<Option<(PacketAt, Link)>> {
         let begin = self.headers.at();
         let end = self.headers.length();
         let at = match self.headers.next_whole() {
@@ -220,7 +279,7 @@ impl<'a> StreamReader<'a> {
         let next = self.headers.peek(at.end());
         if next.is_none() && !self.headers.ends_at(at.end()) {
             let inner = self.headers.find(at.offset + 1, at.end());
-            if let Some(inner) = inner.filter(|inner| self.link(Some(at), inner).is_ok()) {
+            if let Some(inner) = inner.filter(|inner| self.link_after(Some(at), inner).is_ok()) {
                 let what = format!(
                     "another packet begins within this one of {} bytes",
                     at.size()
@@ -228,7 +287,7 @@ impl<'a> StreamReader<'a> {
                 return Err(self.skip(at.offset, inner.offset, what));
             }
         }
-        let link = match self.link(self.last(), &at) {
+        let link = match self.link_after(self.last(), &at) {
             Ok(link) => link,
             Err(Error::Corrupt { what, .. }) => return Err(self.skip(at.offset, at.end(), what)),
             Err(error) => return Err(error),
@@ -244,20 +303,20 @@ impl<'a> StreamReader<'a> {
     fn is_outvoted(&self, at: &PacketAt, next: &PacketAt) -> bool {
         // Whether a packet fits between the two, with a number between theirs.
         let fits = |before, at: &PacketAt| {
-            let link = self.link(before, at);
+            let link = self.link_after(before, at);
             link.is_ok_and(|link| link.packets_lost > 0)
         };
-        if self.link(Some(*at), next).is_ok() || !fits(self.last(), next) {
+        if self.link_after(Some(*at), next).is_ok() || !fits(self.last(), next) {
             return false;
         }
         match self.headers.peek(next.end()) {
-            Some(second) => !fits(Some(*at), &second) && self.link(Some(*next), &second).is_ok(),
+            Some(second) => !fits(Some(*at), &second) && self.link_after(Some(*next), &second).is_ok(),
             None => self.last().is_some(),
         }
     }
 
-    fn link(&self, before: Option<PacketAt>, at: &PacketAt) -> Result<Link<'a>> {
-        Link::new(self.path, self.metadata, before, at)
+    fn link_after(&self, before: Option<PacketAt>, at: &PacketAt) -> Result<Link> {
+        Link::new(self.headers.path(), &self.metadata, before, at)
     }
 
     /// Skips the bytes from `offset` to `end`. Returns the error about them.
@@ -266,7 +325,7 @@ impl<'a> StreamReader<'a> {
         self.skipped = (offset, end.saturating_sub(offset));
         self.headers.seek(end);
         Error::Corrupt {
-            path: self.path.to_owned(),
+            path: self.headers.path().to_owned(),
             offset,
             what,
         }
@@ -274,77 +333,108 @@ impl<'a> StreamReader<'a> {
 
     /// The size of the last packet's events in bytes.
     fn total(&self) -> usize {
-        let content = self.last.map_or(0, |(at, ..)| at.content() as usize);
+        let content = self.last.map_or(0, |last| last.at.content() as usize);
         content.saturating_sub(PacketHeader::SIZE)
+    }
+
+    /// Bytes of the last packet's events up to the window's end.
+    fn loaded(&self) -> usize {
+        self.begin + (self.window.len() - self.base)
+    }
+
+    /// Bytes of the last packet's events that were read.
+    fn position(&self) -> usize {
+        self.last.map_or(0, |last| last.position.at())
     }
 
     /// Skips the unread events of the last packet.
     fn leave(&mut self) {
         let total = self.total();
-        if let Some((_, _, scan)) = &mut self.last {
-            scan.leave(total);
+        if let Some(last) = &mut self.last {
+            last.position.leave(total);
         }
-        self.window.clear();
+        self.base = self.window.len();
         self.begin = total;
     }
 
-    /// Loads at least `least` bytes of events from the next event on into the window, or all remaining bytes.
-    fn load(&mut self, least: usize) -> Result<()> {
-        let Some((at, _, scan)) = self.last else {
+    /// Appends up to `size` bytes of events to the window, from the next event on.
+    fn append(&mut self, size: usize) -> Result<()> {
+        let Some(Last { at, position, .. }) = self.last else {
             return Ok(());
         };
-        let (total, position) = (self.total(), scan.position().at());
-        let end = self.begin + self.window.len();
-        if end == total || end >= position + least {
-            return Ok(());
-        }
-        let size = least.max(self.length).min(total - position);
-        self.window.clear();
-        if self.window.capacity() > 2 * size.max(self.length) {
-            self.window.shrink_to(size);
-        }
-        self.window.resize(size, 0);
+        let position = position.at();
+        self.base = self.window.len();
         self.begin = position;
+        let end = self.base + size.min(self.total() - position);
+        self.window.resize(end, 0);
         let offset = at.offset + (PacketHeader::SIZE + position) as u64;
-        self.headers.read_exact_at(&mut self.window, offset)
+        let events = &mut self.window[self.base..];
+        let read = self.headers.read_exact_at(events, offset);
+        read.inspect_err(|_| self.window.truncate(self.base))
     }
 
-    /// Finds the next event, and the begin of its bytes in the window. The window also has the header of the event
-    /// after it.
-    pub(super) fn find(&mut self) -> Result<Option<(Found<'a>, usize)>> {
+    /// Has at least so many bytes of events in the window from the next one on, or all that are left.
+    fn load(&mut self, least: usize) -> Result<()> {
+        let end = self.loaded();
+        if end == self.total() || end >= self.position() + least {
+            return Ok(());
+        }
+        let size = least.max(self.length);
+        self.window.clear();
+        if self.window.capacity() > 2 * size {
+            self.window.shrink_to(size);
+        }
+        self.append(size)
+    }
+
+    /// Finds the next event, and has the header of the one behind it in the window. The window may have `most`
+    /// bytes for that.
+    pub(super) fn find(&mut self, most: usize) -> Result<Step> {
         let mut least = LONGEST_HEADER;
         loop {
-            let total = self.total();
-            let Some((at, _, mut scan)) = self.last else {
-                return Ok(None);
-            };
-            let position = scan.position().at();
+            let (total, position) = (self.total(), self.position());
             if position >= total {
-                return Ok(None);
+                return Ok(Step::End);
+            }
+            if least > most {
+                return Ok(Step::Long);
             }
             let loaded = self.load(least);
+            let Some(Last { at, .. }) = self.last else {
+                return Ok(Step::End);
+            };
             let offset = at.offset + (PacketHeader::SIZE + position) as u64;
             if let Err(error) = loaded {
                 self.leave();
                 self.skipped = (offset, at.offset + at.content() - offset);
                 return Err(error);
             }
-            let from = position - self.begin;
-            let end = self.begin + self.window.len();
-            let fault = match scan.find(&self.window[from..]) {
+            let end = self.loaded();
+            let Some((mut scan, from)) = self.scan() else {
+                return Ok(Step::End);
+            };
+            let fault = match scan.find(&self.window, from) {
                 Ok(found) => {
-                    let next = scan.position().at();
+                    let position_behind = scan.position();
+                    let next = position_behind.at();
                     if end == total || end - next >= LONGEST_HEADER {
-                        self.last = self.last.map(|(at, link, _)| (at, link, scan));
-                        return Ok(Some((found, from)));
+                        self.last = self.last.map(|last| Last {
+                            position: position_behind,
+                            ..last
+                        });
+                        return Ok(Step::Event(found));
                     }
                     least = next - position + LONGEST_HEADER;
                     continue;
                 }
                 Err(Fault::Short(_)) if end < total => {
                     let size = end - position;
+                    if size < self.length {
+                        least = self.length;
+                        continue;
+                    }
                     if size < LONGEST_EVENT {
-                        least = (2 * size.max(self.length)).min(LONGEST_EVENT);
+                        least = (2 * size).min(LONGEST_EVENT);
                         continue;
                     }
                     Fault::Bad(format!("an event of more than {LONGEST_EVENT} bytes"))
@@ -354,36 +444,77 @@ impl<'a> StreamReader<'a> {
             self.leave();
             self.skipped = (offset, at.offset + at.content() - offset);
             return Err(Error::Corrupt {
-                path: self.path.to_owned(),
+                path: self.headers.path().to_owned(),
                 offset,
                 what: fault.into_text(),
             });
         }
     }
 
-    /// The event that was found at this index of the window.
-    pub(super) fn event(&self, found: Found<'a>, from: usize) -> Option<Event<'_>> {
-        let (_, _, scan) = self.last?;
-        Some(scan.event(found, &self.window[from..]))
+    /// Appends the next events to `found`, until it has `most`: those of which the window has all, and the header
+    /// of the event behind them.
+    pub(super) fn find_loaded(&mut self, found: &mut Vec<Found>, most: usize) {
+        let (loaded, total) = (self.loaded(), self.total());
+        let last = match loaded == total {
+            true => total,
+            false => loaded.saturating_sub(LONGEST_HEADER),
+        };
+        let Some((mut scan, mut from)) = self.scan() else {
+            return;
+        };
+        let mut position = scan.position();
+        while found.len() < most && position.at() < last {
+            let Ok(event) = scan.find(&self.window, from) else {
+                break;
+            };
+            let next = scan.position();
+            if next.at() > last {
+                break;
+            }
+            found.push(event);
+            from += next.at() - position.at();
+            position = next;
+        }
+        if let Some(last) = &mut self.last {
+            last.position = position;
+        }
     }
 
-    /// The time of the next event of the last packet. [`None`]: no event is left.
+    /// At the next event of the last packet, which begins at this byte of the window.
+    fn scan(&self) -> Option<(Scan<'_>, usize)> {
+        let Last { at, position, .. } = self.last?;
+        let from = self.base + position.at().checked_sub(self.begin)?;
+        Some((Scan::new(self.class()?, &at, position), from))
+    }
+
+    /// When the next event of the last packet is; none if the window has none.
     pub(super) fn next_time(&self) -> Option<u64> {
-        let (_, _, scan) = self.last?;
-        let from = scan.position().at().checked_sub(self.begin)?;
+        let (scan, from) = self.scan()?;
         scan.next_time(self.window.get(from..)?)
     }
 
-    /// Frees the memory of the window beyond its usual length.
-    pub(super) fn trim(&mut self) {
-        if self.window.capacity() > 2 * self.length {
-            let (_, _, scan) = match self.last {
-                Some(last) => last,
-                None => return,
-            };
-            self.window = Vec::new();
-            self.begin = scan.position().at();
-        }
+    /// Whether the window has the last packet to its end.
+    pub(super) fn is_loaded(&self) -> bool {
+        self.loaded() == self.total()
+    }
+
+    /// Begins another window, in this memory, at the next event.
+    pub(super) fn set_window(&mut self, bytes: Vec<u8>) {
+        self.window = bytes;
+        self.window.clear();
+        self.base = 0;
+        self.begin = self.position();
+    }
+
+    /// Hands over the window. [`Self::set_window`] must follow.
+    pub(super) fn take_window(&mut self) -> Vec<u8> {
+        (self.base, self.begin) = (0, self.position());
+        std::mem::take(&mut self.window)
+    }
+
+    /// Bytes of the window, and in it the first one of the last packet.
+    pub(super) fn filled(&self) -> (usize, usize) {
+        (self.window.len(), self.base)
     }
 
     /// Bytes of an incomplete last packet, after [`Self::next_packet`] has returned [`None`].

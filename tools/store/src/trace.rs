@@ -8,6 +8,7 @@ use ctf::{name_of, Areas, Damage, Merge, Metadata, METADATA};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use system::{regular_file, Error, Result};
 use uuid::Uuid;
 
@@ -15,7 +16,7 @@ use uuid::Uuid;
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Its description.
-    pub metadata: Metadata,
+    pub metadata: Arc<Metadata>,
     /// Its stream files, sorted by channel and CPU if their names have these. A stream of a trace in chunks has
     /// several files, in the order of the chunks.
     pub streams: Vec<PathBuf>,
@@ -76,7 +77,7 @@ impl Trace {
     }
 
     /// Merges its streams by time.
-    pub fn merge(&self) -> Result<Merge<'_>> {
+    pub fn merge(&self) -> Result<Merge> {
         Merge::new(&self.metadata, self.streams_by_name())
     }
 
@@ -102,7 +103,7 @@ impl Trace {
         streams.sort_by_cached_key(|path| (name_of(path), path.clone()));
         let recording = Recording::read(dir, metadata.uuid)?;
         Ok(Self {
-            metadata,
+            metadata: Arc::new(metadata),
             streams,
             bytes,
             recording,

@@ -133,7 +133,7 @@ fn received(peer: &Peer, name: Option<String>, options: &Show) -> anyhow::Result
 
 fn print(
     trace: &Trace,
-    mut merge: Merge<'_>,
+    mut merge: Merge,
     view: &mut impl View,
     warnings: &mut Vec<String>,
     progress: impl Fn(u64),

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The items of one stream, in batches.
+
+use crate::batch::{Batch, Kind, Limits, Rest};
+use crate::metadata::Metadata;
+use crate::stream::{Step, StreamReader};
+use std::path::PathBuf;
+use std::sync::Arc;
+use system::Result;
+
+/// A stream, and what comes next in it.
+#[derive(Debug)]
+pub(super) struct Source {
+    metadata: Arc<Metadata>,
+    files: Arc<[PathBuf]>,
+    /// Number of files that were opened.
+    opened: usize,
+    /// None if the stream has no files at all.
+    reader: Option<StreamReader<'static, Arc<Metadata>>>,
+    limits: Limits,
+    next: Next,
+    /// When that is.
+    time: u64,
+    /// The end of the packet that is being read.
+    end: u64,
+    /// Whether events of it are missing up to there.
+    is_lossy: bool,
+    /// Bytes of last packets that are not whole.
+    partial: u64,
+}
+
+/// The next item of a stream.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// The next packet, or the stream's end.
+    Packet,
+    /// An event of the packet.
+    Event,
+    /// The end of a packet up to which events are missing.
+    End,
+}
+
+impl Source {
+    /// The stream in these files, the first of which is opened now.
+    pub fn new(files: Arc<[PathBuf]>, metadata: Arc<Metadata>, limits: Limits) -> Result<Self> {
+        let mut source = Self {
+            metadata,
+            files,
+            opened: 0,
+            reader: None,
+            limits,
+            next: Next::Packet,
+            // What is missing before the first packet of a stream is missing from the beginning on.
+            time: 0,
+            end: 0,
+            is_lossy: false,
+            partial: 0,
+        };
+        source.next_file()?;
+        Ok(source)
+    }
+
+    /// Goes on in the next file. Returns whether there is one.
+    fn next_file(&mut self) -> Result<bool> {
+        let Some(path) = self.files.get(self.opened) else {
+            return Ok(false);
+        };
+        let last = self.reader.as_ref().and_then(StreamReader::last);
+        let reader = StreamReader::open_shared(path.clone(), Arc::clone(&self.metadata))?;
+        self.reader = Some(reader.after(last).window(self.limits.bytes));
+        self.opened += 1;
+        Ok(true)
+    }
+
+    /// Fills a batch with the next items. An event that does not fit the window is left for
+    /// [`Self::fill_long`].
+    pub fn fill(&mut self, batch: &mut Batch) {
+        self.fill_within(batch, self.limits.bytes);
+    }
+
+    /// Fills a batch with the next item, which is an event that does not fit the window, or damage.
+    pub fn fill_long(&mut self, batch: &mut Batch) {
+        self.fill_within(batch, usize::MAX);
+    }
+
+    /// Fills a batch; for one event the window may have `most` bytes.
+    fn fill_within(&mut self, batch: &mut Batch, most: usize) {
+        batch.clear();
+        let mut bytes = std::mem::take(&mut batch.bytes);
+        // That of a long event.
+        if bytes.capacity() > 2 * self.limits.bytes {
+            bytes = Vec::new();
+        }
+        if let Some(reader) = &mut self.reader {
+            reader.set_window(bytes);
+        }
+        while self.add(batch, most) && batch.room(&self.limits) > 0 {}
+        batch.time = self.time;
+        if let Some(reader) = &mut self.reader {
+            batch.bytes = reader.take_window();
+        }
+        if most > self.limits.bytes && batch.events.is_empty() {
+            batch.bytes = Vec::new();
+        }
+    }
+
+    /// Adds the next item, or several events. Returns whether the batch goes on.
+    fn add(&mut self, batch: &mut Batch, most: usize) -> bool {
+        match self.next {
+            Next::Packet => self.packet(batch),
+            Next::Event => self.events(batch, most),
+            Next::End => {
+                batch.mark(self.time, Kind::Whole);
+                self.next = Next::Packet;
+                true
+            }
+        }
+    }
+
+    /// The next packet, of whatever file.
+    fn packet(&mut self, batch: &mut Batch) -> bool {
+        loop {
+            let Some(reader) = &mut self.reader else {
+                return self.over(batch, Kind::End(0));
+            };
+            let (filled, _) = reader.filled();
+            let room = self.limits.bytes.saturating_sub(filled);
+            if !batch.is_empty() && room < self.limits.bytes / 4 {
+                return false;
+            }
+            match reader.go_to_next(room) {
+                Ok(true) => break,
+                // The window goes with the file.
+                Ok(false) if !batch.is_empty() => return false,
+                Ok(false) => {}
+                Err(error) => {
+                    return match reader.damage(error) {
+                        Ok(damage) => {
+                            batch.mark(self.time, Kind::Damaged(damage));
+                            true
+                        }
+                        Err(error) => self.over(batch, Kind::Failed(Some(error))),
+                    };
+                }
+            }
+            self.partial += reader.partial();
+            match self.next_file() {
+                Ok(true) => {}
+                Ok(false) => return self.over(batch, Kind::End(self.partial)),
+                Err(error) => return self.over(batch, Kind::Failed(Some(error))),
+            }
+        }
+        let reader = self.reader.as_ref();
+        let Some((reader, (at, link, after_damage))) =
+            reader.and_then(|reader| Some((reader, reader.link()?)))
+        else {
+            return self.over(batch, Kind::End(0));
+        };
+        let (filled, begin) = reader.filled();
+        let kind = Kind::Packet {
+            at,
+            link,
+            after_damage,
+            file: self.opened - 1,
+            content: begin..filled,
+        };
+        batch.mark(self.time, kind);
+        self.end = at.header.timestamp_end;
+        self.is_lossy = link.events_lost > 0;
+        if (link.packets_lost > 0 || after_damage) && !self.is_lossy {
+            batch.mark(at.header.timestamp_begin, Kind::Whole);
+        }
+        self.behind();
+        true
+    }
+
+    /// The next events of the packet.
+    fn events(&mut self, batch: &mut Batch, most: usize) -> bool {
+        let Some(reader) = &mut self.reader else {
+            return self.over(batch, Kind::End(0));
+        };
+        let room = batch.events.len() + batch.room(&self.limits);
+        reader.find_loaded(&mut batch.events, room);
+        if let Some(time) = reader.next_time() {
+            self.time = time;
+        }
+        if batch.events.len() == room {
+            self.behind();
+            return false;
+        }
+        // An event is longer than what the window has of it, or it is damaged.
+        if !reader.is_loaded() && !batch.is_empty() {
+            return false;
+        }
+        match reader.find(most) {
+            Ok(Step::Event(found)) => {
+                batch.events.push(found);
+                self.behind();
+                most == self.limits.bytes
+            }
+            Ok(Step::End) => {
+                self.behind();
+                true
+            }
+            Ok(Step::Long) => {
+                batch.rest = Rest::Long;
+                false
+            }
+            Err(error) => match reader.damage(error) {
+                Ok(damage) => {
+                    batch.mark(self.time, Kind::Damaged(damage));
+                    self.next = Next::End;
+                    self.time = self.end;
+                    most == self.limits.bytes
+                }
+                Err(error) => self.over(batch, Kind::Failed(Some(error))),
+            },
+        }
+    }
+
+    /// The last item.
+    fn over(&self, batch: &mut Batch, kind: Kind) -> bool {
+        batch.mark(self.time, kind);
+        batch.rest = Rest::Over;
+        false
+    }
+
+    /// Sets what comes next in the packet, and when.
+    fn behind(&mut self) {
+        let event = self.reader.as_ref().and_then(StreamReader::next_time);
+        self.next = match event {
+            Some(_) => Next::Event,
+            None if self.is_lossy => Next::End,
+            None => Next::Packet,
+        };
+        self.time = event.unwrap_or(self.end);
+    }
+}

@@ -40,7 +40,7 @@ impl Doer {
     fn runs(self, schedule: &Schedule, runners: &HashSet<Serial>) -> bool {
         match self {
             Self::Thread(serial) => runners.contains(&serial),
-            Self::Idle(cpu) => schedule.running(cpu) == Some(0),
+            Self::Idle(cpu) => schedule.is_whole(cpu) && schedule.running(cpu) == Some(0),
         }
     }
 }

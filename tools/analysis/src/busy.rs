@@ -28,6 +28,22 @@ pub struct Times {
     pub busy: u64,
 }
 
+impl Times {
+    /// Adds the time in which it ran a task.
+    pub fn add(&mut self, ran: &Span) {
+        let sum = match ran.tid {
+            0 => &mut self.idle,
+            _ => &mut self.busy,
+        };
+        *sum = sum.saturating_add(ran.ticks());
+    }
+
+    /// The rest of a trace of `ticks`: before the CPU's first event, and where events may be missing.
+    pub fn unknown(&self, ticks: u64) -> u64 {
+        ticks.saturating_sub(self.busy.saturating_add(self.idle))
+    }
+}
+
 /// Gathers CPU time.
 #[derive(Debug, Default)]
 pub struct BusyTasks {
@@ -43,12 +59,11 @@ impl BusyTasks {
         let (State::Running, Some(cpu)) = (span.state, span.cpu) else {
             return;
         };
-        let times = self.cpus.entry(schedule.number(cpu)).or_default();
+        let number = schedule.number(cpu);
+        self.cpus.entry(number).or_default().add(span);
         if span.tid == 0 {
-            times.idle = times.idle.saturating_add(span.ticks());
             return;
         }
-        times.busy = times.busy.saturating_add(span.ticks());
         let comm = schedule.comm(span.tid).unwrap_or_default();
         let task = (span.tid, span.life, comm.to_vec());
         let sum = self.ticks.entry(task).or_default();

@@ -2,6 +2,7 @@
 
 //! `--cpu`: how long each CPU was busy, idle, and in interrupts.
 
+use super::busy::Times;
 use super::interrupts::{Interrupt, Interrupts};
 use super::schedule::{Schedule, Span, State};
 use super::text::{or_dash, percent, table};
@@ -19,14 +20,13 @@ pub struct Cpus {
     has_hard: bool,
     has_soft: bool,
     /// By number.
-    cpus: BTreeMap<u32, Times>,
+    cpus: BTreeMap<u32, Cpu>,
 }
 
 /// A CPU's time, in clock ticks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Times {
-    busy: u64,
-    idle: u64,
+struct Cpu {
+    times: Times,
     hard: u64,
     soft: u64,
 }
@@ -64,36 +64,33 @@ impl Analysis for Cpus {
         let (State::Running, Some(cpu)) = (span.state, span.cpu) else {
             return;
         };
-        let times = self.cpus.entry(schedule.number(cpu)).or_default();
-        let sum = if span.tid == 0 {
-            &mut times.idle
-        } else {
-            &mut times.busy
-        };
-        *sum = sum.saturating_add(span.ticks());
+        let cpu = self.cpus.entry(schedule.number(cpu)).or_default();
+        cpu.times.add(span);
     }
 
     fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
-        let times = self.cpus.entry(schedule.number(interrupt.cpu)).or_default();
+        let cpu = self.cpus.entry(schedule.number(interrupt.cpu)).or_default();
         let sum = if interrupt.source.is_hard {
-            &mut times.hard
+            &mut cpu.hard
         } else {
-            &mut times.soft
+            &mut cpu.soft
         };
         *sum = sum.saturating_add(interrupt.own_ticks);
     }
 
     fn answer(self: Box<Self>, ticks: u64) -> Box<dyn Answer> {
         let clock = self.clock;
-        let rows = self.cpus.into_iter().map(|(cpu, times)| Row {
-            cpu,
-            busy_ns: clock.nanoseconds(times.busy),
-            idle_ns: clock.nanoseconds(times.idle),
-            unknown_ns: clock
-                .nanoseconds(ticks.saturating_sub(times.busy.saturating_add(times.idle))),
-            hard_ns: self.has_hard.then(|| clock.nanoseconds(times.hard)),
-            soft_ns: self.has_soft.then(|| clock.nanoseconds(times.soft)),
-        });
+        let rows = self
+            .cpus
+            .into_iter()
+            .map(|(cpu, Cpu { times, hard, soft })| Row {
+                cpu,
+                busy_ns: clock.nanoseconds(times.busy),
+                idle_ns: clock.nanoseconds(times.idle),
+                unknown_ns: clock.nanoseconds(times.unknown(ticks)),
+                hard_ns: self.has_hard.then(|| clock.nanoseconds(hard)),
+                soft_ns: self.has_soft.then(|| clock.nanoseconds(soft)),
+            });
         Box::new(Found {
             cpus: rows.collect(),
         })

@@ -5,12 +5,16 @@
 //!
 //! The module measures these where they come at last, each by an event of its own.
 
-use super::{bits, integer, text};
+use super::engine::Engine;
+use super::loss::Account;
+use super::schedule_events::Switch;
+use super::{bits, integer, pass, text, Analysis, Catalogue, Moment};
 use control::Latency;
-use ctf::{Clock, Event, Item};
+use ctf::{Clock, Event};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::ControlFlow;
 use store::Trace;
 use terminal::printable;
 
@@ -109,23 +113,51 @@ impl fmt::Display for Thread {
     }
 }
 
-/// What was on a stream before an event.
-#[derive(Clone, Copy, Default)]
-struct Before {
-    cpu: Option<u32>,
-    /// The last switch, and to which thread it was.
-    switch: Option<(u64, Option<i64>)>,
+/// Gathers the longest delay of a kind.
+struct Longest {
+    latency: Latency,
+    clock: Clock,
+    /// By the place of the CPU: the last switch, and the thread that it was to.
+    switches: HashMap<usize, (u64, i64)>,
+    found: Option<Delay>,
+}
+
+impl Analysis for Longest {
+    fn wants_all(&self) -> bool {
+        true
+    }
+
+    fn any(&mut self, event: &Event<'_>, now: &Moment<'_>) {
+        if event.layout.name != self.latency.event() {
+            return;
+        }
+        let (cpu, switch) = (now.schedule.number(now.cpu), self.switches.get(&now.cpu));
+        let delay = Delay::of(self.latency, event, cpu, switch.copied(), &self.clock);
+        let least = self.found.as_ref().map(|found| found.latency_ns);
+        let longer = delay.filter(|delay| least.is_none_or(|least| delay.latency_ns > least));
+        self.found = longer.or(self.found.take());
+    }
+
+    fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
+        self.switches.insert(now.cpu, (now.time, switch.next_tid));
+    }
 }
 
 impl Delay {
     /// That of an event.
-    fn of(latency: Latency, event: &Event<'_>, before: Before, clock: &Clock) -> Option<Self> {
+    fn of(
+        latency: Latency,
+        event: &Event<'_>,
+        cpu: u32,
+        switch: Option<(u64, i64)>,
+        clock: &Clock,
+    ) -> Option<Self> {
         let value = |name: &str| event.value(event.layout.field(name)?);
         let number = |name: &str| integer(value(name));
         let thread = Thread::of(event, "")?;
         // When there was a switch to a thread: just before, if it was not lost.
         let switch_to = |thread: &Thread| {
-            let switch = before.switch.filter(|(_, next)| *next == Some(thread.tid));
+            let switch = switch.filter(|(_, next)| *next == thread.tid);
             switch.map_or(event.timestamp, |(time, _)| time)
         };
         let (end, cpu, what) = match latency {
@@ -150,11 +182,11 @@ impl Delay {
                     in_interrupt: number("asker_in_interrupt")? != 0,
                     next,
                 };
-                (end, before.cpu?.into(), what)
+                (end, cpu.into(), what)
             }
             Latency::Timer => {
                 let ip = bits(value("ip"))?;
-                (event.timestamp, before.cpu?.into(), What::Timer { ip })
+                (event.timestamp, cpu.into(), What::Timer { ip })
             }
         };
         Some(Self {
@@ -171,34 +203,24 @@ impl Delay {
 
     /// The longest one of a kind in a trace, the first of several; none if it has none.
     pub fn longest(latency: Latency, trace: &Trace) -> system::Result<Option<Self>> {
-        let mut merge = trace.merge()?;
-        let mut longest: Option<Self> = None;
-        let mut streams: HashMap<usize, Before> = HashMap::new();
-        while let Some((stream, item)) = merge.next_item()? {
-            let before = streams.entry(stream).or_default();
-            let event = match item {
-                Item::Event(event) => event,
-                Item::Packet(packet) => {
-                    before.cpu = Some(packet.at.header.cpu_id);
-                    continue;
-                }
-                Item::Whole { .. } | Item::Damaged { .. } | Item::End { .. } => continue,
-            };
-            if event.layout.name == "sched_switch" {
-                let next = event.layout.field("next_tid");
-                let next = next.and_then(|field| integer(event.value(field)));
-                before.switch = Some((event.timestamp, next));
-            }
-            if event.layout.name != latency.event() {
-                continue;
-            }
-            let delay = Self::of(latency, &event, *before, &trace.metadata.clock);
-            let last = longest.as_ref().map(|longest| longest.latency_ns);
-            longest = delay
-                .filter(|delay| last.is_none_or(|last| delay.latency_ns > last))
-                .or(longest);
-        }
-        Ok(longest)
+        let longest = Box::new(Longest {
+            latency,
+            clock: trace.metadata.clock,
+            switches: HashMap::new(),
+            found: None,
+        });
+        let catalogue = Catalogue::new(&trace.metadata);
+        let mut engine = Engine::new(&catalogue, Account::of(trace), vec![longest]);
+        pass::each(
+            trace,
+            |_| Ok::<_, system::Error>(()),
+            |stream, item| {
+                engine.item(stream, item);
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+        let (_, analyses) = engine.parts();
+        Ok(analyses.iter_mut().find_map(|longest| longest.found.take()))
     }
 
     /// What was measured.

@@ -112,16 +112,24 @@ impl Interrupts {
         self.events.iter().map(|(key, _)| *key).collect()
     }
 
-    /// Whether the trace has hard interrupts.
-    pub fn has_hard(&self) -> bool {
-        let mut kinds = self.events.iter().map(|(_, kind)| kind);
-        kinds.any(|kind| matches!(kind, Kind::HardEntry { .. }))
+    /// The events of hard interrupts, or of soft ones: none if they are not in the trace.
+    pub fn of(&self, is_hard: bool) -> impl Iterator<Item = EventKey> + '_ {
+        let is_of = move |kind: &Kind| match kind {
+            Kind::HardEntry { .. } | Kind::HardExit { .. } => is_hard,
+            Kind::SoftEntry { .. } | Kind::SoftExit { .. } => !is_hard,
+        };
+        let events = self.events.iter().filter(move |(_, kind)| is_of(kind));
+        events.map(|(key, _)| *key)
     }
 
-    /// Whether it has soft ones.
+    /// Whether the trace has hard interrupts.
+    pub fn has_hard(&self) -> bool {
+        self.of(true).next().is_some()
+    }
+
+    /// Whether the trace has soft interrupts.
     pub fn has_soft(&self) -> bool {
-        let mut kinds = self.events.iter().map(|(_, kind)| kind);
-        kinds.any(|kind| matches!(kind, Kind::SoftEntry { .. }))
+        self.of(false).next().is_some()
     }
 
     /// Events of a CPU may be missing.

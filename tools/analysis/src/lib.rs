@@ -16,8 +16,8 @@ mod cpu;
 mod critical_path;
 pub mod delay;
 pub mod descriptors;
-pub mod dispatch;
 mod durations;
+pub mod engine;
 pub mod head;
 pub mod interrupts;
 mod io;
@@ -26,7 +26,6 @@ mod latency;
 mod locks;
 mod longest;
 pub mod loss;
-pub mod losses;
 pub mod meanwhile;
 pub mod pass;
 mod profile;
@@ -47,6 +46,7 @@ pub use question::Question;
 use begun::Doer;
 use ctf::Event;
 use interrupts::Interrupt;
+use loss::Loss;
 use schedule::{Happened, Schedule, Span};
 use schedule_events::Switch;
 use serde_json::Value as Json;
@@ -89,14 +89,19 @@ pub trait Analysis {
     /// An interrupt was handled.
     fn interrupt(&mut self, _interrupt: &Interrupt<'_>, _schedule: &Schedule) {}
 
-    /// On a CPU events may be missing from here on. The schedule knows which.
-    fn lost(&mut self, _schedule: &Schedule) {}
+    /// On a CPU events may be missing from this time on. The schedule knows which.
+    fn lost(&mut self, _schedule: &Schedule, _time: u64) {}
 
-    /// Events of a stream may be missing: that is over, or the trace is.
-    fn gap(&mut self, _gap: &Gap) {}
+    /// Interrupts of the CPU at this place may be missing from here on.
+    fn interrupts_lost(&mut self, _cpu: usize) {}
+
+    /// Events of a stream may be missing.
+    fn loss(&mut self, _loss: &Loss) {}
 
     /// The answer: the trace is over, after so many clock ticks.
-    fn answer(self: Box<Self>, ticks: u64) -> Box<dyn Answer>;
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
+        Box::new(Nothing)
+    }
 }
 
 /// What is known when an event comes.
@@ -110,6 +115,8 @@ pub struct Moment<'a> {
     pub schedule: &'a Schedule,
     /// The task that the event happened to, if that is known.
     pub task: Option<Task<'a>>,
+    /// How the CPU has switched, if the event says that.
+    pub switch: Option<Switch<'a>>,
 }
 
 impl<'a> Moment<'a> {
@@ -120,6 +127,7 @@ impl<'a> Moment<'a> {
             cpu: happened.cpu,
             schedule,
             task: schedule.task(happened),
+            switch: happened.switch,
         }
     }
 
@@ -153,21 +161,6 @@ impl<'a> Moment<'a> {
     }
 }
 
-/// Where events of a stream may be missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    /// The number of its CPU.
-    pub cpu: u32,
-    /// From this time.
-    pub from: u64,
-    /// To that.
-    pub to: u64,
-    /// Events that were discarded there.
-    pub events: u64,
-    /// Packets that are missing.
-    pub packets: u64,
-}
-
 /// The answer to a question.
 pub trait Answer {
     /// What it is called in a JSON object.
@@ -178,6 +171,23 @@ pub trait Answer {
 
     /// As text, with at most `rows` rows in a table.
     fn text(&self, out: &mut String, rows: usize) -> fmt::Result;
+}
+
+/// The answer of an analysis whose owner reads what it gathered.
+struct Nothing;
+
+impl Answer for Nothing {
+    fn name(&self) -> &'static str {
+        "nothing"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        Ok(Json::Null)
+    }
+
+    fn text(&self, _out: &mut String, _rows: usize) -> fmt::Result {
+        Ok(())
+    }
 }
 
 /// The trace lacks what a question is about.

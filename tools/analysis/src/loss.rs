@@ -1,114 +1,179 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is missing in a trace, where it is missing.
+//! Events that are missing in a trace: at each place, and in all.
+//!
+//! - [`Loss`]: events of one CPU, missing from one time to another.
+//! - [`Account`]: the contents of each stream and its losses, counted while the trace is read.
+//! - [`Losses`]: what the account says of the whole trace; every report ends with it.
 
-use crate::losses::{Damages, Losses};
-use crate::summary::{Content, Earlier};
 use consumer::State;
-use ctf::{Damage, Packet};
-use std::fmt;
-use std::path::Path;
+use ctf::{name_of, Damage, Item, Packet, StreamName};
+use serde::Serialize;
+use std::fmt::{self, Display, Formatter};
+use std::path::PathBuf;
 use store::{Recording, Trace};
 
-/// Counts what streams have, and says what they lack.
-#[derive(Debug, Default)]
-pub struct Lost {
-    recording: Option<Recording>,
-    /// What is known of each stream, by number: what it has, and what was before, if it was recorded in
-    /// a file.
-    streams: Vec<(Content, Option<Earlier>)>,
-    damages: Damages,
-}
+/// Maximum number of damaged places that are listed one by one.
+const LISTED: usize = 100;
 
-/// Line among the events where bytes are damaged.
-pub const DAMAGED: &str = "DAMAGED: events are missing";
-
-/// Events and packets missing at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missing {
-    /// The CPU of which it is.
+/// Events of a CPU that may be missing from one time to another, in clock ticks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The CPU's number.
     pub cpu: u32,
-    /// Events.
+    /// The begin: 0 if nothing of the CPU was read before.
+    pub from: u64,
+    /// The end.
+    pub to: u64,
+    /// Events that were discarded one by one.
     pub events: u64,
-    /// Packets, and what was in them.
+    /// Packets missing between others.
     pub packets: u64,
+    /// Packets missing before the stream's first one.
+    pub packets_before: u64,
+    /// The damaged bytes, if the place is damaged.
+    pub damage: Option<Damage>,
 }
 
-impl Missing {
-    /// Whether it is anything.
-    pub fn any(self) -> bool {
-        self.events > 0 || self.packets > 0
+impl Loss {
+    /// Whether something is known to be missing.
+    pub fn any(&self) -> bool {
+        let packets = self.packets > 0 || self.packets_before > 0;
+        self.events > 0 || packets || self.damage.is_some()
     }
 }
 
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            cpu,
-            events,
-            packets,
-        } = self;
-        match packets {
-            0 => write!(f, "LOST {events} events on CPU {cpu}"),
-            _ if *events == 0 => write!(f, "LOST {packets} packets on CPU {cpu}"),
-            _ => write!(f, "LOST {events} events and {packets} packets on CPU {cpu}"),
+impl Display for Loss {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.damage.is_some() {
+            return f.write_str("DAMAGED: events are missing");
+        }
+        let (cpu, packets) = (self.cpu, self.packets + self.packets_before);
+        match (self.events, packets) {
+            (events, 0) => write!(f, "LOST {events} events on CPU {cpu}"),
+            (0, packets) => write!(f, "LOST {packets} packets on CPU {cpu}"),
+            (events, packets) => {
+                write!(f, "LOST {events} events and {packets} packets on CPU {cpu}")
+            }
         }
     }
 }
 
-impl Lost {
-    /// Of a trace that was recorded.
+/// Contents of streams.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Content {
+    /// Events recorded.
+    pub events: u64,
+    /// Events lost: as for the whole trace.
+    pub lost: u64,
+    /// Complete packets.
+    pub packets: u64,
+    /// Packets missing between others.
+    pub packets_lost: u64,
+    /// Packets missing before the first.
+    pub packets_before: u64,
+    /// Packets missing where bytes are damaged.
+    pub packets_damaged: u64,
+    /// Bytes of the complete packets.
+    pub bytes: u64,
+}
+
+impl Content {
+    /// Adds the contents of other streams.
+    pub fn add(&mut self, other: &Self) {
+        self.events = self.events.saturating_add(other.events);
+        self.lost = self.lost.saturating_add(other.lost);
+        self.packets = self.packets.saturating_add(other.packets);
+        self.packets_lost = self.packets_lost.saturating_add(other.packets_lost);
+        self.packets_before = self.packets_before.saturating_add(other.packets_before);
+        self.packets_damaged = self.packets_damaged.saturating_add(other.packets_damaged);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// A stream of the account.
+#[derive(Debug, Default)]
+pub struct StreamAccount {
+    /// Its first file; none if the stream is read from memory.
+    pub path: Option<PathBuf>,
+    /// Its class and its CPU; none before its first packet.
+    pub place: Option<(u32, u32)>,
+    /// Its contents.
+    pub content: Content,
+}
+
+/// The contents and losses of a trace, counted while it is read.
+#[derive(Debug, Default)]
+pub struct Account {
+    recording: Option<Recording>,
+    /// By number.
+    streams: Vec<StreamAccount>,
+    damages: Damages,
+    /// What is odd about the ends of streams.
+    cuts: Vec<String>,
+}
+
+impl Account {
+    /// Of a trace in files.
     pub fn of(trace: &Trace) -> Self {
-        let recording = trace.recording.as_ref();
-        let files = trace.streams_by_name();
-        let earlier = files.map(|files| Some(Earlier::of(recording, &files[0])));
+        let stream = |files: &[PathBuf]| StreamAccount {
+            path: files.first().cloned(),
+            ..StreamAccount::default()
+        };
         Self {
             recording: trace.recording.clone(),
+            streams: trace.streams_by_name().map(stream).collect(),
             damages: Damages::of(trace),
-            streams: earlier
-                .map(|earlier| (Content::default(), earlier))
-                .collect(),
+            cuts: Vec::new(),
         }
     }
 
-    /// A packet was read: what is missing before its end.
-    pub fn packet(&mut self, number: usize, packet: &Packet<'_>) -> Missing {
+    /// Counts an item of the stream `number`. Returns the events, packets, and packets before the first one
+    /// that are missing before the end of a packet.
+    pub fn item(&mut self, number: usize, item: &Item<'_>) -> [u64; 3] {
         if self.streams.len() <= number {
-            self.streams.resize(number + 1, Default::default());
+            self.streams.resize_with(number + 1, Default::default);
         }
-        let (content, earlier) = &mut self.streams[number];
-        let before = *content;
-        // Without files nothing of the stream was read before.
-        let earlier = earlier.unwrap_or_else(|| Earlier::of(None, Path::new("")));
-        let is_first = before.packets == 0;
-        content.add_packet(packet, is_first.then_some(earlier));
-        let packets = |content: &Content| {
-            content.packets_lost + content.packets_before + content.packets_damaged
-        };
-        Missing {
-            cpu: packet.at.header.cpu_id,
-            events: content.lost - before.lost,
-            packets: packets(content) - packets(&before),
+        let stream = &mut self.streams[number];
+        match item {
+            Item::Packet(packet) => return stream.packet(self.recording.as_ref(), packet),
+            Item::Event(_) => stream.content.events += 1,
+            Item::Damaged { damage, .. } => self.damages.add((*damage).clone()),
+            Item::End { partial: 0 } | Item::Whole { .. } => {}
+            Item::End { partial } => self.cuts.extend(stream.path.as_ref().map(|path| {
+                format!(
+                    "{}: the last packet is not whole; its {partial} bytes are left out",
+                    path.display()
+                )
+            })),
         }
+        [0; 3]
     }
 
-    /// An event was read.
-    pub fn event(&mut self, number: usize) {
-        if let Some((content, _)) = self.streams.get_mut(number) {
-            content.events += 1;
-        }
-    }
-
-    /// A place of a stream is damaged.
-    pub fn damage(&mut self, damage: &Damage) {
-        self.damages.add(damage.clone());
-    }
-
-    /// Whether the end of a stream, with so many bytes of a packet that is not whole, came before that
-    /// of the trace.
+    /// Whether a stream that ends with `partial` bytes of an incomplete packet ended before the trace did.
     pub fn is_cut(&self, partial: u64) -> bool {
         let state = self.recording.as_ref().map(|recording| recording.state);
         partial > 0 || matches!(state, Some(State::Writing | State::Failed))
+    }
+
+    /// The CPU of a stream, as far as it is known.
+    pub fn cpu(&self, number: usize) -> Option<u32> {
+        let stream = self.streams.get(number)?;
+        let by_name = || Some(name_of(stream.path.as_deref()?)?.cpu);
+        stream.place.map(|(_, cpu)| cpu).or_else(by_name)
+    }
+
+    /// The streams, by number.
+    pub fn streams(&self) -> &[StreamAccount] {
+        &self.streams
+    }
+
+    /// Contents of all streams.
+    pub fn all(&self) -> Content {
+        let mut all = Content::default();
+        let contents = self.streams.iter().map(|stream| &stream.content);
+        contents.for_each(|content| all.add(content));
+        all
     }
 
     /// Whether anything is missing.
@@ -117,16 +182,199 @@ impl Lost {
         all.lost > 0 || all.packets_lost > 0 || all.packets_before > 0 || !self.damages.is_empty()
     }
 
-    /// What the whole trace has and lacks.
+    /// Losses of the whole trace.
     pub fn total(&self) -> Losses {
         Losses::new(&self.all(), self.recording.as_ref(), self.damages.clone())
     }
 
-    fn all(&self) -> Content {
-        let mut all = Content::default();
-        self.streams
-            .iter()
-            .for_each(|(content, _)| all.add(content));
-        all
+    /// Warnings about the ends of streams.
+    pub fn cuts(&self) -> &[String] {
+        &self.cuts
     }
+
+    /// All warnings about the trace.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.cuts.clone();
+        warnings.extend(self.total().warnings());
+        warnings
+    }
+}
+
+impl StreamAccount {
+    /// Counts a packet, whose events are not counted yet.
+    fn packet(&mut self, recording: Option<&Recording>, packet: &Packet<'_>) -> [u64; 3] {
+        let header = packet.at.header;
+        let is_first = self.place.is_none();
+        self.place = Some((header.stream_id, header.cpu_id));
+        let content = &mut self.content;
+        content.packets += 1;
+        content.bytes += packet.at.size();
+        let (mut lost, missing) = (packet.events_lost, packet.packets_lost);
+        if is_first {
+            // The packet counts what was lost since the stream began: maybe in chunks that are not here.
+            let name = self.path.as_deref().and_then(name_of);
+            let is_this = |stream: &StreamName| name.as_ref() == Some(stream);
+            lost = lost
+                .saturating_sub(recording.map_or(0, |recording| recording.lost_before(is_this)));
+        }
+        content.lost += lost;
+        if packet.after_damage {
+            content.packets_damaged += missing;
+            return [lost, missing, 0];
+        }
+        if !is_first {
+            content.packets_lost += missing;
+            return [lost, missing, 0];
+        }
+        // A trace may begin with any packet: a snapshot does. Another chunk may have those before it.
+        let is_from_start = recording.is_none_or(Recording::is_from_start);
+        let before = if is_from_start { missing } else { 0 };
+        content.packets_before = before;
+        [lost, 0, before]
+    }
+}
+
+/// What became of a trace's events.
+#[derive(Debug, Serialize)]
+pub struct Losses {
+    /// Events recorded: those in the trace.
+    pub recorded: u64,
+    /// Events lost: by the kernel's counters, where they stand beside the trace, else those
+    /// that packets tell of.
+    pub lost: u64,
+    /// Whether `lost` is all; else what was in `packets_lost` and `packets_before`, at the damaged places,
+    /// and the `missing` events are lost as well.
+    pub lost_is_exact: bool,
+    /// How the recording ended; none if no tool of rtrace wrote the trace, or one that is old.
+    pub recording: Option<Recording>,
+    /// Packets missing between others: overwritten before they were read.
+    pub packets_lost: u64,
+    /// Packets missing before the first: overwritten by a flight recorder, or read earlier.
+    pub packets_before: u64,
+    /// Events that were read from the kernel and are not in the files.
+    pub missing: u64,
+    /// Places of the files that cannot be read.
+    #[serde(flatten)]
+    pub damages: Damages,
+}
+
+/// The damaged places of a trace.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Damages {
+    /// The first of them.
+    #[serde(rename = "damaged")]
+    first: Vec<Damage>,
+    /// Number of all of them.
+    #[serde(rename = "damaged_places")]
+    places: u64,
+    /// Bytes of all of them.
+    #[serde(rename = "damaged_bytes")]
+    bytes: u64,
+}
+
+impl Damages {
+    /// Damages of a trace that are known before its streams are read.
+    pub fn of(trace: &Trace) -> Self {
+        let mut damages = Self::default();
+        let known = trace.damages.iter().cloned();
+        known.for_each(|damage| damages.add(damage));
+        damages
+    }
+
+    /// Adds a place.
+    pub fn add(&mut self, damage: Damage) {
+        self.places += 1;
+        self.bytes = self.bytes.saturating_add(damage.bytes);
+        if self.first.len() < LISTED {
+            self.first.push(damage);
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.places == 0
+    }
+}
+
+impl Display for Damages {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { places, bytes, .. } = self;
+        let s = if *places == 1 { "" } else { "s" };
+        write!(f, "{places} damaged place{s} ({bytes} bytes)")
+    }
+}
+
+/// Parts of a trace cannot be shown.
+#[derive(Debug, thiserror::Error)]
+#[error("the trace is damaged: {0}; all else is shown")]
+pub struct Damaged(String);
+
+impl Losses {
+    /// Of a trace that holds all this, whose recording ended so, and that is damaged there.
+    pub fn new(all: &Content, recording: Option<&Recording>, damages: Damages) -> Self {
+        let gaps = all.packets_lost.saturating_add(all.packets_before);
+        let totals = recording.and_then(|recording| recording.totals(all.events));
+        let missing = missing(recording, all.events);
+        Self {
+            recorded: all.events,
+            lost: totals.map_or(all.lost, |totals| totals.lost),
+            lost_is_exact: (totals.is_some() || gaps == 0) && damages.is_empty() && missing == 0,
+            recording: recording.cloned(),
+            packets_lost: all.packets_lost,
+            packets_before: all.packets_before,
+            missing,
+            damages,
+        }
+    }
+
+    /// Warnings about the trace.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<_> = self.damages.first.iter().map(Damage::to_string).collect();
+        if self.damages.places > warnings.len() as u64 {
+            let more = self.damages.places - warnings.len() as u64;
+            warnings.push(format!("{more} more places are damaged"));
+        }
+        if self.missing > 0 {
+            let damaged = match self.damages.is_empty() {
+                true => "",
+                false => "they are damaged, or ",
+            };
+            warnings.push(format!(
+                "{} events were read from the kernel and are not here: {damaged}another reader took \
+                 them (a snapshot?), or files are missing",
+                self.missing
+            ));
+        }
+        warnings
+    }
+
+    /// An error if parts of the trace are damaged or missing.
+    pub fn verdict(&self) -> Result<(), Damaged> {
+        let mut parts = Vec::new();
+        if !self.damages.is_empty() {
+            parts.push(self.damages.to_string());
+        }
+        if self.missing > 0 {
+            parts.push(format!("{} events are missing", self.missing));
+        }
+        match parts.as_slice() {
+            [] => Ok(()),
+            parts => Err(Damaged(parts.join(", "))),
+        }
+    }
+}
+
+/// Number of events of a finished trace that were read from the kernel and are not here, where `recorded` are.
+fn missing(recording: Option<&Recording>, recorded: u64) -> u64 {
+    // Of a later chunk it is not known what those before it have.
+    let is_whole = |r: &&Recording| r.state == State::Over && r.is_from_start();
+    let Some(recording) = recording.filter(is_whole) else {
+        return 0;
+    };
+    let total = recording.stats.as_ref().map(|stats| stats.all.total);
+    total.map_or(0, |total| {
+        let kept = total.recorded.saturating_sub(total.overwritten);
+        kept.saturating_sub(recording.unwritten)
+            .saturating_sub(recorded)
+    })
 }

@@ -3,9 +3,10 @@
 //! Who runs on each CPU and what the other threads wait for, as far as the trace tells, and where
 //! events are missing.
 //!
-//! A CPU is *whole* unless events of it may be missing at this moment. What runs on a CPU is known
-//! from its first switch on, and again from the first behind a loss. What a thread waits for is known
-//! only while all CPUs are whole: it may be woken, run and sleep again where events are missing.
+//! What runs on a CPU is known from its first switch on, and again from the first after a loss among the events that
+//! the schedule is made from. What a thread waits for is known only while no such event may be missing on any CPU: it may
+//! be woken, run and sleep again there. A CPU is *whole* unless such an event, or one that begins or ends what a thread
+//! does, may be missing.
 
 mod happened;
 
@@ -25,8 +26,10 @@ pub struct Schedule {
     /// By stream class: the contexts that say whose an event is.
     whose: Vec<Whose>,
     cpus: Vec<Cpu>,
-    /// How many CPUs are not whole.
+    /// CPUs of which events of the schedule may be missing.
     broken: usize,
+    /// CPUs that are not whole.
+    not_whole: usize,
     tasks: Tasks,
 }
 
@@ -34,12 +37,27 @@ pub struct Schedule {
 #[derive(Debug)]
 struct Cpu {
     number: u32,
-    /// Streams of it of which events may be missing.
+    /// Streams of it of which events of the schedule may be missing.
     broken: u32,
+    /// Streams of it of which the begin or the end of what threads do may be missing.
+    unpaired: u32,
+    /// Streams of it of which interrupts may be missing.
+    uninterrupted: u32,
     /// The thread that runs, if that is known: 0 is the idle task.
     running: Option<i64>,
     /// Since when no switch is missing.
     since: Option<u64>,
+}
+
+/// The kinds of events that a stream can have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds {
+    /// Events that the schedule is made from.
+    pub schedule: bool,
+    /// Events that begin or end what a thread does.
+    pub pairs: bool,
+    /// Begins and ends of interrupts.
+    pub interrupts: bool,
 }
 
 /// What a thread does.
@@ -75,6 +93,12 @@ pub struct Span {
     pub is_complete: bool,
 }
 
+impl Cpu {
+    fn is_whole(&self) -> bool {
+        self.broken == 0 && self.unpaired == 0
+    }
+}
+
 impl Span {
     /// Its length, in clock ticks.
     pub fn ticks(&self) -> u64 {
@@ -91,6 +115,7 @@ impl Schedule {
             whose: classes.map(Whose::of).collect(),
             cpus: Vec::new(),
             broken: 0,
+            not_whole: 0,
             tasks: Tasks::default(),
         }
     }
@@ -107,6 +132,8 @@ impl Schedule {
             self.cpus.push(Cpu {
                 number,
                 broken: 0,
+                unpaired: 0,
+                uninterrupted: 0,
                 running: None,
                 since: None,
             });
@@ -132,23 +159,28 @@ impl Schedule {
 
     /// Whether the CPU is whole.
     pub fn is_whole(&self, cpu: usize) -> bool {
-        self.cpus[cpu].broken == 0
+        self.cpus[cpu].is_whole()
     }
 
-    /// Whether all CPUs are.
+    /// Whether no interrupt of the CPU may be missing.
+    pub fn has_interrupts(&self, cpu: usize) -> bool {
+        self.cpus[cpu].uninterrupted == 0
+    }
+
+    /// Whether all CPUs are whole.
     pub fn all_whole(&self) -> bool {
-        self.broken == 0
+        self.not_whole == 0
     }
 
-    /// Whether the thread is known to run, on a CPU that is whole. Nothing that happens elsewhere
-    /// can be about it.
+    /// Whether the thread is known to run. Nothing that happens elsewhere can be about it.
     pub fn runs(&self, tid: i64) -> bool {
         matches!(self.state(tid), Some((State::Running, _)))
     }
 
-    /// The threads that are known to run.
+    /// The threads that are known to run, on a CPU that is whole.
     pub fn runners(&self) -> HashSet<Serial> {
-        let tids = self.cpus.iter().filter_map(|cpu| cpu.running);
+        let cpus = self.cpus.iter().filter(|cpu| cpu.is_whole());
+        let tids = cpus.filter_map(|cpu| cpu.running);
         let runs = tids.filter(|tid| self.runs(*tid));
         runs.filter_map(|tid| Some(self.tasks.get(tid)?.serial))
             .collect()
@@ -198,30 +230,40 @@ impl Schedule {
         }
     }
 
-    /// Events of a stream of this CPU may be missing from `time` on. What ends there is added to
-    /// `spans`.
-    pub fn lose(&mut self, cpu: usize, time: u64, spans: &mut Vec<Span>) {
-        if self.cpus[cpu].broken == 0 {
-            self.broken += 1;
+    /// Events of a stream of this CPU may be missing from `time` on. What ends there is added to `spans`.
+    pub fn lose(&mut self, cpu: usize, kinds: Kinds, time: u64, spans: &mut Vec<Span>) {
+        self.missing(cpu, kinds, |count| *count += 1);
+        if kinds.schedule {
+            self.leave(cpu, time, spans);
+            self.forget(time, spans);
         }
-        self.cpus[cpu].broken += 1;
-        self.leave(cpu, time, spans);
-        self.forget(time, spans);
     }
 
-    /// Nothing of that stream is missing from `time` on.
-    pub fn regain(&mut self, cpu: usize, time: u64) {
+    /// No event of that stream is missing from `time` on.
+    pub fn regain(&mut self, cpu: usize, kinds: Kinds, time: u64) {
+        self.missing(cpu, kinds, |count| *count -= 1);
         let cpu = &mut self.cpus[cpu];
-        // Damage before a stream's first packet was not reported to `lose`: the CPU was not known yet.
-        if cpu.broken > 0 {
-            cpu.broken -= 1;
-            if cpu.broken == 0 {
-                self.broken -= 1;
-            }
-        }
-        if cpu.broken == 0 {
+        if kinds.schedule && cpu.broken == 0 {
             cpu.since = Some(time);
         }
+    }
+
+    /// Changes the number of streams of a CPU of which events of these kinds may be missing.
+    fn missing(&mut self, cpu: usize, kinds: Kinds, change: impl Fn(&mut u32)) {
+        let cpu = &mut self.cpus[cpu];
+        self.broken -= usize::from(cpu.broken > 0);
+        self.not_whole -= usize::from(!cpu.is_whole());
+        for (is_of, count) in [
+            (kinds.schedule, &mut cpu.broken),
+            (kinds.pairs, &mut cpu.unpaired),
+            (kinds.interrupts, &mut cpu.uninterrupted),
+        ] {
+            if is_of {
+                change(count);
+            }
+        }
+        self.broken += usize::from(cpu.broken > 0);
+        self.not_whole += usize::from(!cpu.is_whole());
     }
 
     /// The trace is over. What was not is added to `spans`.
@@ -263,7 +305,7 @@ impl Schedule {
     }
 
     fn switch(&mut self, switch: &Switch<'_>, cpu: usize, time: u64, spans: &mut Vec<Span>) {
-        let all_whole = self.all_whole();
+        let is_complete = self.broken == 0;
         let since = self.cpus[cpu].since.replace(time);
         let before = self.cpus[cpu].running.replace(switch.next_tid);
         match switch.instead_of {
@@ -280,7 +322,7 @@ impl Schedule {
         }
         // The idle tasks of all CPUs are called 0.
         if switch.prev_tid != 0 {
-            let is_known = all_whole && !switch.left.is_end();
+            let is_known = is_complete && !switch.left.is_end();
             let prev = self.tasks.thread(switch.prev_tid);
             prev.state = is_known.then_some((switch.left.state(), time));
         }

@@ -4,16 +4,13 @@
 
 use super::busy::{BusyTasks, Task};
 use super::head::Head;
-use super::losses::Losses;
+use super::loss::{Content, Losses};
 use super::pass;
 use super::schedule::{Schedule, Span};
-use super::{key, Analysis, Answer, Catalogue, EventKey, Moment};
-use consumer::State;
-use ctf::{name_of, Event, Packet, StreamName};
+use super::{key, Analysis, Catalogue, EventKey, Moment};
+use ctf::{name_of, Event};
 use serde::Serialize;
-use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::path::Path;
 use store::{Recording, Trace};
 use system::Result;
@@ -62,6 +59,8 @@ pub struct Cpu {
     pub idle_ns: u64,
     /// Time in which it ran a task, as far as sched_switch tells.
     pub busy_ns: u64,
+    /// The rest: it is not known what ran.
+    pub unknown_ns: u64,
 }
 
 /// A channel.
@@ -74,74 +73,6 @@ pub struct Channel {
     pub content: Content,
 }
 
-/// What streams hold.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Content {
-    /// Events recorded.
-    pub events: u64,
-    /// Events lost: as for the whole trace.
-    pub lost: u64,
-    /// Whole packets.
-    pub packets: u64,
-    /// Packets missing between others.
-    pub packets_lost: u64,
-    /// Packets missing before the first.
-    pub packets_before: u64,
-    /// Packets missing where bytes are damaged.
-    pub packets_damaged: u64,
-    /// Bytes of the whole packets.
-    pub bytes: u64,
-}
-
-/// What was before the first packet of a stream that is there.
-#[derive(Clone, Copy, Debug)]
-pub struct Earlier {
-    /// Whether packets that are missing there are in no other chunk.
-    is_from_start: bool,
-    /// Events whose loss is counted in other chunks.
-    lost: u64,
-}
-
-impl Earlier {
-    /// Of the stream in this file.
-    pub fn of(recording: Option<&Recording>, path: &Path) -> Self {
-        let is_this = |stream: &StreamName| name_of(path).as_ref() == Some(stream);
-        Self {
-            is_from_start: recording.is_none_or(Recording::is_from_start),
-            lost: recording.map_or(0, |recording| recording.lost_before(is_this)),
-        }
-    }
-}
-
-impl Content {
-    /// A packet was read, whose events are not counted yet; the first one of its stream with what
-    /// was `earlier`.
-    pub fn add_packet(&mut self, packet: &Packet<'_>, earlier: Option<Earlier>) {
-        // A trace may begin with any packet: a snapshot does.
-        match earlier {
-            _ if packet.after_damage => self.packets_damaged += packet.packets_lost,
-            None => self.packets_lost += packet.packets_lost,
-            Some(earlier) if earlier.is_from_start => self.packets_before = packet.packets_lost,
-            Some(_) => {}
-        }
-        let lost_earlier = earlier.map_or(0, |earlier| earlier.lost);
-        self.lost += packet.events_lost.saturating_sub(lost_earlier);
-        self.packets += 1;
-        self.bytes += packet.at.size();
-    }
-
-    /// Together with another's.
-    pub fn add(&mut self, other: &Self) {
-        self.events = self.events.saturating_add(other.events);
-        self.lost = self.lost.saturating_add(other.lost);
-        self.packets = self.packets.saturating_add(other.packets);
-        self.packets_lost = self.packets_lost.saturating_add(other.packets_lost);
-        self.packets_before = self.packets_before.saturating_add(other.packets_before);
-        self.packets_damaged = self.packets_damaged.saturating_add(other.packets_damaged);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-    }
-}
-
 impl Summary {
     /// Reads the whole trace. `progress` hears of every piece that was read.
     pub fn of(dir: &Path, trace: &Trace, progress: impl Fn(u64)) -> Result<Self> {
@@ -150,26 +81,30 @@ impl Summary {
         let gather = Box::new(Gather(&mut gathered));
         let answers = pass::read(dir, trace, &catalogue, vec![gather], progress)?;
         let (mut cpus, mut channels) = (Vec::new(), BTreeMap::new());
-        for stream in &answers.streams {
-            let channel = channel_of(&mut channels, stream.stream_id, &stream.path);
+        for stream in answers.account.streams() {
+            let Some((stream_id, cpu)) = stream.place else {
+                continue;
+            };
+            let channel = channel_of(&mut channels, stream_id, stream.path.as_deref());
             channel.content.add(&stream.content);
             let cpu = Cpu {
-                cpu: stream.cpu,
+                cpu,
                 content: stream.content,
                 ..Cpu::default()
             };
             add_cpu(&mut cpus, cpu);
         }
         let clock = trace.metadata.clock;
-        for cpu in &mut cpus {
-            let times = gathered.tasks.times(cpu.cpu);
-            cpu.idle_ns = clock.nanoseconds(times.idle);
-            cpu.busy_ns = clock.nanoseconds(times.busy);
-        }
         let events = gathered.events(trace, &channels);
         let mut channels: Vec<_> = channels.into_values().collect();
         if let Some(recording) = &trace.recording {
             take_losses(&mut cpus, &mut channels, recording);
+        }
+        for cpu in &mut cpus {
+            let times = gathered.tasks.times(cpu.cpu);
+            cpu.idle_ns = clock.nanoseconds(times.idle);
+            cpu.busy_ns = clock.nanoseconds(times.busy);
+            cpu.unknown_ns = clock.nanoseconds(times.unknown(answers.extent.ticks()));
         }
         Ok(Self {
             head: answers.head,
@@ -187,10 +122,12 @@ impl Summary {
 fn channel_of<'a>(
     channels: &'a mut BTreeMap<u32, Channel>,
     id: u32,
-    path: &Path,
+    path: Option<&Path>,
 ) -> &'a mut Channel {
     channels.entry(id).or_insert_with(|| Channel {
-        name: name_of(path).map_or_else(|| format!("stream {id}"), |name| name.channel),
+        name: path
+            .and_then(name_of)
+            .map_or_else(|| format!("stream {id}"), |name| name.channel),
         ..Channel::default()
     })
 }
@@ -251,31 +188,6 @@ fn nothing_but(lost: u64) -> Content {
     }
 }
 
-/// What to say if a stream ends with so many bytes of a packet that is not whole.
-pub fn cut(path: &Path, partial: u64) -> Option<String> {
-    (partial > 0).then(|| {
-        format!(
-            "{}: the last packet is not whole; its {partial} bytes are left out",
-            path.display()
-        )
-    })
-}
-
-/// How many events of a trace that is over were read from the kernel and are not here, where `recorded` are.
-pub fn missing(recording: Option<&Recording>, recorded: u64) -> u64 {
-    // Of a later chunk it is not known what those before it have.
-    let is_whole = |r: &&Recording| r.state == State::Over && r.is_from_start();
-    let Some(recording) = recording.filter(is_whole) else {
-        return 0;
-    };
-    let total = recording.stats.as_ref().map(|stats| stats.all.total);
-    total.map_or(0, |total| {
-        let kept = total.recorded.saturating_sub(total.overwritten);
-        kept.saturating_sub(recording.unwritten)
-            .saturating_sub(recorded)
-    })
-}
-
 /// Counts events, and gathers who used the CPUs.
 #[derive(Default)]
 struct Gathered {
@@ -297,27 +209,6 @@ impl Analysis for Gather<'_> {
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
         self.0.tasks.add(span, schedule);
-    }
-
-    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
-        Box::new(Nothing)
-    }
-}
-
-/// The summary says it all.
-struct Nothing;
-
-impl Answer for Nothing {
-    fn name(&self) -> &'static str {
-        "nothing"
-    }
-
-    fn json(&self) -> serde_json::Result<Json> {
-        Ok(Json::Null)
-    }
-
-    fn text(&self, _out: &mut String, _rows: usize) -> fmt::Result {
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 //! The summary for people.
 
 use super::head::Head;
-use super::losses::Losses;
+use super::loss::Losses;
 use super::summary::Summary;
 use consumer::{State, Totals};
 use std::fmt::{Display, Result, Write};
@@ -66,19 +66,20 @@ fn events(out: &mut String, summary: &Summary, rows: usize) -> Result {
 fn cpus(out: &mut String, summary: &Summary) -> Result {
     writeln!(
         out,
-        "\n{HEADING}{:>5} {:>12} {:>10} {:>8} {:>12} {:>6}{HEADING:#}",
-        "CPU", "events", "lost", "packets", "bytes", "busy"
+        "\n{HEADING}{:>5} {:>12} {:>10} {:>8} {:>12} {:>6} {:>10}{HEADING:#}",
+        "CPU", "events", "lost", "packets", "bytes", "busy", "unknown"
     )?;
     for cpu in &summary.cpus {
         writeln!(
             out,
-            "{:>5} {:>12} {:>10} {:>8} {:>12} {:>6}",
+            "{:>5} {:>12} {:>10} {:>8} {:>12} {:>6} {:>10}",
             cpu.cpu,
             cpu.content.events,
             cpu.content.lost,
             cpu.content.packets,
             bytes(cpu.content.bytes),
-            percent(cpu.busy_ns, cpu.busy_ns.saturating_add(cpu.idle_ns))
+            percent(cpu.busy_ns, cpu.busy_ns.saturating_add(cpu.idle_ns)),
+            duration(cpu.unknown_ns)
         )?;
     }
     Ok(())

@@ -5,10 +5,10 @@
 
 use super::format::{Format, Loss, Now, Task};
 use super::values::Line;
-use super::weights::Weights;
-use analysis::schedule::Schedule;
+use analysis::schedule::{Schedule, Span, State};
+use analysis::tasks::Life;
 use analysis::unit_of;
-use ctf::{Event, Metadata};
+use ctf::{Clock, Event, Metadata};
 use inferno::flamegraph::color::{BasicPalette, MultiPalette};
 use inferno::flamegraph::{self, Palette};
 use std::collections::HashMap;
@@ -30,8 +30,12 @@ pub struct Folded {
     /// By stream class.
     stacks: Vec<Stacks>,
     symbols: Symbols,
+    clock: Clock,
     counts: HashMap<String, u64>,
-    weights: Weights,
+    /// Whether stacks count for the nanoseconds that threads were blocked; else for 1 each.
+    is_off_cpu: bool,
+    /// By blocked thread: the line of its stack.
+    blocked: HashMap<(i64, Life), String>,
     shape: Shape,
     line: String,
 }
@@ -41,14 +45,16 @@ impl Folded {
     pub fn new(
         metadata: &Metadata,
         symbols: Symbols,
-        weights: Weights,
+        is_off_cpu: bool,
         shape: Shape,
     ) -> Option<Self> {
         Some(Self {
             stacks: Stacks::of_all(metadata)?,
             symbols,
+            clock: metadata.clock,
             counts: HashMap::new(),
-            weights,
+            is_off_cpu,
+            blocked: HashMap::new(),
             shape,
             line: String::new(),
         })
@@ -105,17 +111,25 @@ impl Folded {
             return Err(io::Error::other(Nothing));
         }
         let mut options = flamegraph::Options::default();
-        let (title, palette) = match self.weights {
-            Weights::Count => ("CPU", Palette::Multi(MultiPalette::Java)),
-            Weights::OffCpu(_) => ("Off CPU", Palette::Basic(BasicPalette::Blue)),
+        let (title, unit, palette) = match self.is_off_cpu {
+            false => ("CPU", "samples", Palette::Multi(MultiPalette::Java)),
+            true => ("Off CPU", "us", Palette::Basic(BasicPalette::Blue)),
         };
         options.title = title.to_owned();
         options.colors = palette;
-        options.count_name = self.weights.unit().to_owned();
+        options.count_name = unit.to_owned();
         // The same each time.
         options.hash = true;
         let lines = lines.iter().map(String::as_str);
         flamegraph::from_lines(&mut options, lines, out)
+    }
+}
+
+/// Adds to the count of a line.
+fn count(counts: &mut HashMap<String, u64>, line: &str, more: u64) {
+    match counts.get_mut(line) {
+        Some(count) => *count += more,
+        None => drop(counts.insert(line.to_owned(), more)),
     }
 }
 
@@ -129,15 +143,36 @@ impl Format for Folded {
         let is_idle = matches!(now.task, Some(Task { tid: 0, .. }));
         // A CPU that has nothing to do would fill the picture.
         let is_left_out = is_idle && unit_of(&event.layout.name).is_some();
-        if !self.weights.wants(now) || self.shape == Shape::Picture && is_left_out {
+        if self.shape == Shape::Picture && is_left_out {
             return Ok(());
         }
-        let has_stack = self.fold(event, now).map_err(io::Error::other)?;
-        let line = has_stack.then_some(self.line.as_str());
-        if let Some((line, weight)) = self.weights.weigh(line, now) {
-            match self.counts.get_mut(&*line) {
-                Some(count) => *count += weight,
-                None => drop(self.counts.insert(line.into_owned(), weight)),
+        if !self.is_off_cpu {
+            if self.fold(event, now).map_err(io::Error::other)? {
+                count(&mut self.counts, &self.line, 1);
+            }
+            return Ok(());
+        }
+        let Some(switch) = now.switch.filter(|switch| switch.prev_tid != 0) else {
+            return Ok(());
+        };
+        let thread = (switch.prev_tid, now.schedule.life(switch.prev_tid));
+        self.blocked.remove(&thread);
+        let is_blocked = matches!(now.schedule.state(thread.0), Some((State::Blocked(_), _)));
+        if is_blocked && self.fold(event, now).map_err(io::Error::other)? {
+            self.blocked.insert(thread, self.line.clone());
+        }
+        Ok(())
+    }
+
+    /// A blocked thread is off the CPU until it runs: its wait for the CPU is a part of that time.
+    fn span(&mut self, span: &Span, _schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
+        let is_off = matches!(
+            span.state,
+            State::Blocked(_) | State::Runnable { woken: true }
+        );
+        if is_off && span.is_complete {
+            if let Some(line) = self.blocked.get(&(span.tid, span.life)) {
+                count(&mut self.counts, line, self.clock.nanoseconds(span.ticks()));
             }
         }
         Ok(())
@@ -148,20 +183,18 @@ impl Format for Folded {
         Ok(())
     }
 
-    fn gap(
-        &mut self,
-        _cpu: usize,
-        _ns: u64,
-        _schedule: &Schedule,
-        _out: &mut dyn Write,
-    ) -> io::Result<()> {
-        self.weights.forget();
+    /// A blocked thread may have run meanwhile.
+    fn lost(&mut self, _ns: u64, schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
+        let is_known = |tid: i64| schedule.state(tid).is_some();
+        self.blocked.retain(|(tid, _), _| is_known(*tid));
         Ok(())
     }
 
     fn end(&mut self, _ns: u64, out: &mut dyn Write) -> io::Result<()> {
-        let mut lines: Vec<_> = self.counts.iter().collect();
-        lines.retain(|(_, count)| **count > 0);
+        let unit = if self.is_off_cpu { 1000 } else { 1 };
+        let lines = self.counts.iter();
+        let mut lines: Vec<_> = lines.map(|(line, count)| (line, count / unit)).collect();
+        lines.retain(|(_, count)| *count > 0);
         lines.sort();
         match self.shape {
             Shape::Lines => {

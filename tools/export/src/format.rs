@@ -2,13 +2,14 @@
 
 //! What every format is to the [pass](super::pass) over the trace.
 
+use analysis::interrupts::Interrupt;
 use analysis::schedule::{Schedule, Span};
-use analysis::schedule_events::Switch;
 pub use analysis::whose::Task;
 use analysis::Moment;
 use ctf::Event;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
+use std::ops::Deref;
 
 /// Makes a file from a trace's events, which come in order of time.
 pub trait Format {
@@ -28,14 +29,18 @@ pub trait Format {
         Ok(())
     }
 
-    /// From `ns` on, events of the CPU at this place may be missing. The schedule knows it.
-    fn gap(
+    /// An interrupt was handled whose events were chosen.
+    fn interrupt(
         &mut self,
-        _cpu: usize,
-        _ns: u64,
+        _interrupt: &Interrupt<'_>,
         _schedule: &Schedule,
         _out: &mut dyn Write,
     ) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// From `ns` on, events of a CPU may be missing. The schedule knows which.
+    fn lost(&mut self, _ns: u64, _schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 
@@ -50,27 +55,17 @@ pub trait Format {
 pub struct Now<'a> {
     /// The trace's clock, in nanoseconds.
     pub ns: u64,
-    /// The place of the CPU in the schedule.
-    pub place: usize,
     /// The number of the CPU.
     pub cpu: u32,
-    /// The task that the event happened to; none if that is not known.
-    pub task: Option<Task<'a>>,
-    /// How the CPU has switched, if the event says that.
-    pub switch: Option<Switch<'a>>,
-    /// Who runs where: after the event.
-    pub schedule: &'a Schedule,
+    /// What the engine knows.
+    pub moment: Moment<'a>,
 }
 
-impl<'a> Now<'a> {
-    /// The same, as the analyses know it.
-    pub fn moment(&self, event: &Event<'_>) -> Moment<'a> {
-        Moment {
-            time: event.timestamp,
-            cpu: self.place,
-            schedule: self.schedule,
-            task: self.task,
-        }
+impl<'a> Deref for Now<'a> {
+    type Target = Moment<'a>;
+
+    fn deref(&self) -> &Moment<'a> {
+        &self.moment
     }
 }
 
@@ -79,13 +74,13 @@ impl<'a> Now<'a> {
 pub struct Loss {
     /// The CPU.
     pub cpu: u32,
-    /// From when on they may be missing, in nanoseconds of the trace's clock.
+    /// The begin of the time in which they may be missing, in nanoseconds of the trace's clock.
     pub ns: u64,
-    /// Up to when.
+    /// The end of that time.
     pub until: u64,
-    /// How many were counted one by one.
+    /// Events that were discarded one by one.
     pub events: u64,
-    /// Packets of them, that hold nobody knows how many.
+    /// Packets missing between others.
     pub packets: u64,
     /// Bytes of the trace that are damaged there.
     pub damaged: u64,

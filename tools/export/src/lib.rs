@@ -22,15 +22,13 @@ mod pprof;
 mod tables;
 mod text;
 mod values;
-mod weights;
 
 pub use choice::Choice;
 pub use names::save_names;
 pub use output::Target;
 pub use tables::Tables;
 
-use analysis::losses::Losses;
-use analysis::summary::Content;
+use analysis::loss::{Content, Losses};
 use analysis::whose::Whose;
 use analysis::{unit_of, Catalogue, EventKey, Missing};
 use anyhow::Context;
@@ -51,7 +49,6 @@ use symbols::{Stacks, Symbols};
 use system::signals::Signals;
 use terminal::{progress, say};
 use text::Text;
-use weights::{Blocked, Weights};
 
 /// What to export, how and where to.
 pub enum Export {
@@ -141,11 +138,7 @@ impl Kind {
                         record: "-e sched_switch --context comm,callstack-kernel,callstack-user",
                     });
                 }
-                let weights = match off_cpu {
-                    true => Weights::OffCpu(Blocked::default()),
-                    false => Weights::Count,
-                };
-                let folded = Folded::new(metadata, symbols(), weights, shape);
+                let folded = Folded::new(metadata, symbols(), off_cpu, shape);
                 Box::new(folded.ok_or(without_stacks(option))?)
             }
             Self::Pprof => {

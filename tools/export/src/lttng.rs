@@ -5,7 +5,7 @@
 
 use super::folder::{make, NewFolder};
 use super::Interruption;
-use analysis::losses::Damages;
+use analysis::loss::Damages;
 use anyhow::{bail, Context};
 use ctf::{StreamReader, METADATA};
 use std::fs;

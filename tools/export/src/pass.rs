@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One pass over a trace, in order of time, that hands what was chosen to a format.
+//! One pass over a trace, in order of time, that hands the chosen events of the chosen time to a format.
 
 use super::choice::Choice;
 use super::format::{Format, Loss, Now};
-use analysis::losses::{Damages, Losses};
+use analysis::engine::{Ended, Engine};
+use analysis::interrupts::{Interrupt, Interrupts};
+use analysis::loss::{self, Account, Content, Damages, Losses};
+use analysis::pass::each;
 use analysis::schedule::{Schedule, Span};
-use analysis::summary::{cut, Content, Earlier};
-use analysis::{key, Catalogue, EventKey};
-use consumer::State;
-use ctf::{name_of, Damage, Event, Item, Packet};
+use analysis::{key, Analysis, Catalogue, EventKey, Moment};
+use ctf::{Clock, Event, Item};
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use store::{Recording, Trace};
+use store::Trace;
 use terminal::date::PointInTime;
 
 /// What was exported, and what is missing.
@@ -29,8 +29,8 @@ pub struct Exported {
     pub warnings: Vec<String>,
 }
 
-/// Reads the trace and gives `format` the chosen events of the chosen time. `progress` hears of every piece that
-/// was read, and may stop it.
+/// Reads the trace and gives `format` the chosen events of the chosen time. `progress` is called with the size of each
+/// packet that was read, and may stop the pass.
 pub fn read(
     trace: &Trace,
     choice: &Choice,
@@ -39,322 +39,233 @@ pub fn read(
     out: &mut dyn Write,
     mut progress: impl FnMut(u64) -> io::Result<()>,
 ) -> anyhow::Result<Exported> {
-    let mut merge = trace.merge()?;
-    let mut pass = Pass::new(trace, choice, chosen, format, out);
-    let mut is_all_read = true;
-    while let Some((stream, item)) = merge.next_item()? {
-        match item {
-            Item::Packet(packet) => {
-                pass.packet(stream, &packet)?;
-                progress(packet.at.size())?;
+    let catalogue = Catalogue::new(&trace.metadata);
+    let exporter = Exporter::new(trace, &catalogue, choice, chosen, format, out);
+    let mut engine = Engine::new(&catalogue, Account::of(trace), vec![Box::new(exporter)]);
+    let mut now = 0;
+    let is_all_read = each(
+        trace,
+        |bytes| Ok::<_, anyhow::Error>(progress(bytes)?),
+        |stream, item| {
+            let begin = engine.extent().begin();
+            if let Item::Event(event) = item {
+                now = event.timestamp;
             }
-            Item::Whole { timestamp } => pass.whole(stream, timestamp),
-            Item::Event(event) => {
-                if pass.event(stream, &event)?.is_break() {
-                    is_all_read = false;
-                    break;
+            for exporter in engine.parts().1 {
+                // The first packets of all streams come before all else: when the trace begins is known now.
+                if !matches!(item, Item::Packet(_) | Item::Damaged { .. }) {
+                    exporter.begin(begin)?;
+                }
+                if matches!(item, Item::Event(_)) && exporter.ns(now) > exporter.range.1 {
+                    return Ok(ControlFlow::Break(()));
                 }
             }
-            Item::Damaged { damage, timestamp } => pass.damaged(stream, damage, timestamp)?,
-            Item::End { partial } => pass.end(stream, partial)?,
-        }
+            engine.item(stream, item);
+            for exporter in engine.parts().1 {
+                exporter.take_result()?;
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    let extent = engine.extent();
+    for exporter in engine.parts().1 {
+        exporter.begin(extent.begin())?;
     }
-    pass.finish(is_all_read)
+    let end = if is_all_read { extent.end() } else { now };
+    let Ended {
+        mut analyses,
+        account,
+        ..
+    } = engine.end(end);
+    let exporter = analyses.remove(0);
+    exporter.finish(end, &account)
 }
 
-struct Pass<'a> {
-    trace: &'a Trace,
+/// Hands what was chosen to a format.
+struct Exporter<'a> {
+    clock: Clock,
+    is_all: bool,
     choice: &'a Choice,
     format: &'a mut dyn Format,
     out: &'a mut dyn Write,
     chosen: HashSet<EventKey>,
-    /// From when to when, in nanoseconds of the trace's clock: once the begin is known.
-    range: Option<(u64, u64)>,
-    schedule: Schedule,
-    /// What the schedule says has ended.
-    spans: Vec<Span>,
-    /// By their places in the trace.
-    streams: Vec<Stream<'a>>,
-    /// Losses of the streams' first packets, and damage before them, as long as the range is not known.
-    untold: Vec<(Loss, Option<Damage>)>,
+    /// Whether hard and soft interrupts are chosen.
+    interrupts: [bool; 2],
+    /// From when to when, in nanoseconds of the trace's clock.
+    range: (u64, u64),
+    /// When the trace began, in nanoseconds of its clock; none before that is known.
+    begin: Option<u64>,
+    /// Losses that are told when the begin is known.
+    untold: Vec<loss::Loss>,
     /// Losses in the range.
     told: Content,
-    /// When the first packet began and the last one that was read ends, once there was one.
-    extent: Option<(u64, u64)>,
-    /// When the last event that was read was.
-    now: u64,
+    damages: Damages,
     exported: u64,
     nameless: u64,
-    warnings: Vec<String>,
-    damages: Damages,
+    /// The first error of the format.
+    result: io::Result<()>,
 }
 
-/// What is known of a stream.
-struct Stream<'a> {
-    /// Its first file.
-    path: &'a Path,
-    /// The place of its CPU in the schedule; none before its first packet.
-    cpu: Option<usize>,
-    content: Content,
-    /// Where its last packet ended.
-    end: u64,
-}
-
-impl<'a> Pass<'a> {
+impl<'a> Exporter<'a> {
     fn new(
         trace: &'a Trace,
+        catalogue: &Catalogue<'_>,
         choice: &'a Choice,
         chosen: HashSet<EventKey>,
         format: &'a mut dyn Format,
         out: &'a mut dyn Write,
     ) -> Self {
-        let schedule = Schedule::new(&Catalogue::new(&trace.metadata));
-        let stream = |files: &'a [PathBuf]| Stream {
-            path: &files[0],
-            cpu: None,
-            content: Content::default(),
-            end: 0,
-        };
+        let interrupts = Interrupts::new(catalogue);
+        let are_chosen = |is_hard| interrupts.of(is_hard).all(|key| chosen.contains(&key));
         Self {
-            trace,
+            clock: trace.metadata.clock,
+            is_all: choice.from.is_none() && choice.to.is_none(),
             choice,
             format,
             out,
+            interrupts: [are_chosen(true), are_chosen(false)],
             chosen,
-            range: None,
-            schedule,
-            spans: Vec::new(),
-            streams: trace.streams_by_name().map(stream).collect(),
+            range: (0, u64::MAX),
+            begin: None,
             untold: Vec::new(),
             told: Content::default(),
-            extent: None,
-            now: 0,
+            damages: Damages::of(trace),
             exported: 0,
             nameless: 0,
-            warnings: Vec::new(),
-            damages: Damages::of(trace),
+            result: Ok(()),
         }
     }
 
     fn ns(&self, ticks: u64) -> u64 {
-        self.trace.metadata.clock.nanoseconds(ticks)
+        self.clock.nanoseconds(ticks)
     }
 
-    /// From when to when is exported. The first packets of all streams come before anything else, so
-    /// that behind them it is known when the trace begins.
-    fn range(&mut self) -> io::Result<(u64, u64)> {
-        if let Some(range) = self.range {
-            return Ok(range);
+    /// The trace begins at this time.
+    fn begin(&mut self, time: u64) -> io::Result<()> {
+        if self.begin.is_some() {
+            return Ok(());
         }
-        let ticks = self.extent.map_or(0, |(begin, _)| begin);
-        let begin = self.ns(ticks);
-        let epoch = self.trace.metadata.clock.since_epoch(ticks);
+        let begin = self.ns(time);
+        self.begin = Some(begin);
+        let epoch = self.clock.since_epoch(time);
         let bound = |time: Option<PointInTime>| {
             let after = time?.after_begin(begin, epoch);
             let clock = i128::from(begin).saturating_add(after).max(0);
             Some(u64::try_from(clock).unwrap_or(u64::MAX))
         };
-        let range = (
+        self.range = (
             bound(self.choice.from).unwrap_or(0),
             bound(self.choice.to).unwrap_or(u64::MAX),
         );
-        self.range = Some(range);
         self.format.begin(begin, self.out)?;
-        for (loss, damage) in std::mem::take(&mut self.untold) {
-            self.tell(&loss, damage)?;
-        }
-        Ok(range)
-    }
-
-    fn packet(&mut self, number: usize, packet: &Packet<'_>) -> io::Result<()> {
-        let header = packet.at.header;
-        let (begin, end) = (header.timestamp_begin, header.timestamp_end);
-        let (first, last) = self.extent.unwrap_or((begin, end));
-        self.extent = Some((first.min(begin), last.max(end)));
-        let stream = &mut self.streams[number];
-        let is_first = stream.cpu.is_none();
-        let earlier = Earlier::of(self.trace.recording.as_ref(), stream.path);
-        let before = stream.content;
-        stream
-            .content
-            .add_packet(packet, is_first.then_some(earlier));
-        let events = stream.content.lost - before.lost;
-        let packets = |content: &Content| content.packets_lost + content.packets_damaged;
-        let packets = packets(&stream.content) - packets(&before);
-        let ended = std::mem::replace(&mut stream.end, end);
-        let since = if is_first { begin } else { ended };
-        let place = *stream
-            .cpu
-            .get_or_insert_with(|| self.schedule.place(header.cpu_id));
-        if packet.packets_lost > 0 || packet.events_lost > 0 {
-            self.lose(place, since)?;
-        } else if is_first {
-            self.schedule.begin(place, begin);
-        }
-        if events > 0 || packets > 0 {
-            let loss = Loss {
-                cpu: header.cpu_id,
-                ns: self.ns(since),
-                until: self.ns(end),
-                events,
-                packets,
-                damaged: 0,
-            };
-            match self.range {
-                Some(_) => self.tell(&loss, None)?,
-                None => self.untold.push((loss, None)),
-            }
-        }
-        Ok(())
-    }
-
-    /// A place of a stream is damaged: events are missing from this time on.
-    fn damaged(&mut self, number: usize, damage: &Damage, time: u64) -> io::Result<()> {
-        let stream = &self.streams[number];
-        let (place, end) = (stream.cpu, stream.end);
-        let cpu = match place {
-            Some(place) => Some(self.schedule.number(place)),
-            None => name_of(stream.path).map(|name| name.cpu),
-        };
-        if let Some(place) = place {
-            self.lose(place, time)?;
-        }
-        let loss = Loss {
-            cpu: cpu.unwrap_or(0),
-            ns: self.ns(time),
-            until: self.ns(end.max(time)),
-            events: 0,
-            packets: 0,
-            damaged: damage.bytes.max(1),
-        };
-        let damage = Some(damage.clone());
-        match self.range {
-            Some(_) => self.tell(&loss, damage),
-            None => {
-                self.untold.push((loss, damage));
-                Ok(())
-            }
-        }
+        let untold = std::mem::take(&mut self.untold);
+        untold.iter().try_for_each(|loss| self.tell(loss))
     }
 
     /// Tells the format of a loss, if it may be in the range.
-    fn tell(&mut self, loss: &Loss, damage: Option<Damage>) -> io::Result<()> {
-        let (from, to) = self.range()?;
-        if loss.until < from || loss.ns > to {
+    fn tell(&mut self, loss: &loss::Loss) -> io::Result<()> {
+        let (from, to) = self.range;
+        let begin = self.begin.unwrap_or(0);
+        let (ns, until) = (self.ns(loss.from).max(begin), self.ns(loss.to).max(begin));
+        let is_known = loss.events > 0 || loss.packets > 0 || loss.damage.is_some();
+        if !is_known || until < from || ns > to {
             return Ok(());
         }
         self.told.lost += loss.events;
         self.told.packets_lost += loss.packets;
-        if let Some(damage) = damage {
-            self.damages.add(damage);
+        if let Some(damage) = &loss.damage {
+            self.damages.add(damage.clone());
         }
-        let ns = loss.ns.max(from);
-        self.format.loss(&Loss { ns, ..*loss }, self.out)
-    }
-
-    /// Events are missing on a CPU from this time on.
-    fn lose(&mut self, place: usize, time: u64) -> io::Result<()> {
-        self.schedule.lose(place, time, &mut self.spans);
-        self.hand_out()?;
-        let ns = self.ns(time);
-        self.format.gap(place, ns, &self.schedule, self.out)
-    }
-
-    fn whole(&mut self, number: usize, time: u64) {
-        if let Some(cpu) = self.streams[number].cpu {
-            self.schedule.regain(cpu, time);
-        }
-    }
-
-    /// Says whether to stop: nothing that comes now is wanted.
-    fn event(&mut self, number: usize, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        self.now = event.timestamp;
-        let ns = self.ns(event.timestamp);
-        let (from, to) = self.range()?;
-        if ns > to {
-            return Ok(ControlFlow::Break(()));
-        }
-        let stream = &mut self.streams[number];
-        stream.content.events += 1;
-        let Some(place) = stream.cpu else {
-            return Ok(ControlFlow::Continue(()));
+        let loss = Loss {
+            cpu: loss.cpu,
+            ns: ns.max(from),
+            until,
+            events: loss.events,
+            packets: loss.packets,
+            damaged: loss.damage.as_ref().map_or(0, |damage| damage.bytes.max(1)),
         };
-        let key = key(event.layout);
-        let happened = self.schedule.event(event, place, &mut self.spans);
-        self.hand_out()?;
-        if ns < from || !self.chosen.contains(&key) {
-            return Ok(ControlFlow::Continue(()));
+        self.format.loss(&loss, self.out)
+    }
+
+    /// Has the format do something, unless it has failed.
+    fn with(&mut self, act: impl FnOnce(&mut Self) -> io::Result<()>) {
+        if self.result.is_ok() {
+            self.result = act(self);
         }
-        let task = self.schedule.task(&happened);
-        self.exported += 1;
-        self.nameless += u64::from(task.is_none());
-        let now = Now {
-            ns,
-            place,
-            cpu: self.schedule.number(place),
-            task,
-            switch: happened.switch,
-            schedule: &self.schedule,
+    }
+
+    fn take_result(&mut self) -> io::Result<()> {
+        std::mem::replace(&mut self.result, Ok(()))
+    }
+
+    /// The trace is over, or the range is, at `end`.
+    fn finish(mut self, end: u64, account: &Account) -> anyhow::Result<Exported> {
+        self.take_result()?;
+        let end = self.ns(end).min(self.range.1);
+        self.format.end(end, self.out)?;
+        let losses = match self.is_all {
+            true => account.total(),
+            // The kernel's counters are of the whole trace.
+            false => Losses::new(&self.told, None, self.damages),
         };
-        self.format.event(event, &now, self.out)?;
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn end(&mut self, number: usize, partial: u64) -> io::Result<()> {
-        let stream = &self.streams[number];
-        self.warnings.extend(cut(stream.path, partial));
-        let state = self.recording().map(|recording| recording.state);
-        // Streams that were cut end at any time: what came later on this CPU is missing.
-        let is_cut = partial > 0 || matches!(state, Some(State::Writing | State::Failed));
-        match stream.cpu {
-            Some(place) if is_cut => self.lose(place, stream.end),
-            _ => Ok(()),
-        }
-    }
-
-    /// Gives the format what has ended, as far as that is in the range.
-    fn hand_out(&mut self) -> io::Result<()> {
-        let mut spans = std::mem::take(&mut self.spans);
-        for span in spans.drain(..) {
-            let (from, _) = self.range()?;
-            if self.ns(span.to) > from {
-                self.format.span(&span, &self.schedule, self.out)?;
-            }
-        }
-        self.spans = spans;
-        Ok(())
-    }
-
-    fn recording(&self) -> Option<&'a Recording> {
-        self.trace.recording.as_ref()
-    }
-
-    fn finish(mut self, is_all_read: bool) -> anyhow::Result<Exported> {
-        let (_, to) = self.range()?;
-        let end = match self.extent {
-            Some((_, end)) if is_all_read => end,
-            _ => self.now,
-        };
-        self.schedule.end(end, &mut self.spans);
-        self.hand_out()?;
-        self.format.end(self.ns(end).min(to), self.out)?;
-        let mut all = self.told;
-        let is_all = self.choice.from.is_none() && self.choice.to.is_none();
-        if is_all {
-            all = Content::default();
-            self.streams
-                .iter()
-                .for_each(|stream| all.add(&stream.content));
-        }
-        // What the kernel counted is of all.
-        let recording = self.recording().filter(|_| is_all);
-        let losses = Losses::new(&all, recording, self.damages);
-        self.warnings.extend(losses.warnings());
+        let mut warnings = account.cuts().to_vec();
+        warnings.extend(losses.warnings());
         Ok(Exported {
             events: self.exported,
             nameless: self.nameless,
             losses,
-            warnings: self.warnings,
+            warnings,
         })
+    }
+}
+
+impl Analysis for Exporter<'_> {
+    fn wants_all(&self) -> bool {
+        true
+    }
+
+    fn any(&mut self, event: &Event<'_>, now: &Moment<'_>) {
+        let ns = self.ns(now.time);
+        if ns < self.range.0 || !self.chosen.contains(&key(event.layout)) {
+            return;
+        }
+        self.exported += 1;
+        self.nameless += u64::from(now.task.is_none());
+        let now = Now {
+            ns,
+            cpu: now.schedule.number(now.cpu),
+            moment: *now,
+        };
+        self.with(|this| this.format.event(event, &now, this.out));
+    }
+
+    fn span(&mut self, span: &Span, schedule: &Schedule) {
+        if self.ns(span.to) > self.range.0 {
+            self.with(|this| this.format.span(span, schedule, this.out));
+        }
+    }
+
+    fn wants_interrupts(&self) -> bool {
+        self.interrupts.contains(&true)
+    }
+
+    fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
+        let is_chosen = self.interrupts[usize::from(!interrupt.source.is_hard)];
+        let end = interrupt.from.saturating_add(interrupt.ticks);
+        if is_chosen && self.ns(end) > self.range.0 {
+            self.with(|this| this.format.interrupt(interrupt, schedule, this.out));
+        }
+    }
+
+    fn lost(&mut self, schedule: &Schedule, time: u64) {
+        let ns = self.ns(time);
+        self.with(|this| this.format.lost(ns, schedule, this.out));
+    }
+
+    fn loss(&mut self, loss: &loss::Loss) {
+        match self.begin {
+            Some(_) => self.with(|this| this.tell(loss)),
+            None => self.untold.push(loss.clone()),
+        }
     }
 }

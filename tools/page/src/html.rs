@@ -8,8 +8,8 @@
 use super::columns;
 use super::lanes::Lane;
 use super::timeline::Timeline;
+use analysis::loss::Loss;
 use analysis::schedule_events::Left;
-use analysis::Gap;
 use ctf::Clock;
 use serde::Serialize;
 use serde_json::{json, Value as Json};
@@ -189,13 +189,13 @@ impl Page<'_> {
         self.clock.nanoseconds(time.saturating_sub(self.begin))
     }
 
-    fn gap(&self, gap: &Gap) -> Json {
+    fn gap(&self, gap: &Loss) -> Json {
         json!({
             "cpu": gap.cpu,
             "from_ns": self.ns(gap.from),
             "to_ns": self.ns(gap.to),
             "events": gap.events,
-            "packets": gap.packets,
+            "packets": gap.packets.saturating_add(gap.packets_before),
         })
     }
 }

@@ -8,9 +8,10 @@ use super::marks::Marks;
 use super::stacks::Stacks;
 use super::threads::Threads;
 use analysis::interrupts::{Interrupt, Source};
+use analysis::loss::Loss;
 use analysis::schedule::{Schedule, Span, State};
 use analysis::schedule_events::Switch;
-use analysis::{Analysis, Answer, Catalogue, EventKey, Gap, Moment};
+use analysis::{Analysis, Answer, Catalogue, EventKey, Moment};
 use ctf::Event;
 use serde_json::{json, Value as Json};
 use std::cmp::Reverse;
@@ -43,7 +44,7 @@ pub struct Timeline {
     pub interrupts: Vec<Source>,
     interrupt_places: HashMap<Source, u32>,
     /// Where events may be missing.
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<Loss>,
     /// The call stacks.
     pub stacks: Stacks,
 }
@@ -132,7 +133,7 @@ impl Analysis for Gather<'_> {
         self.0.calls.switch(switch, now);
     }
 
-    fn lost(&mut self, schedule: &Schedule) {
+    fn lost(&mut self, schedule: &Schedule, _time: u64) {
         self.0.calls.lost(schedule);
     }
 
@@ -193,7 +194,7 @@ impl Analysis for Gather<'_> {
         self.0.lanes.push(lane, from, to, place);
     }
 
-    fn gap(&mut self, gap: &Gap) {
+    fn loss(&mut self, gap: &Loss) {
         let near = self.0.lanes.resolution();
         let mut gaps = self.0.gaps.iter_mut().rev();
         match gaps.find(|last| last.cpu == gap.cpu) {
@@ -201,8 +202,9 @@ impl Analysis for Gather<'_> {
                 last.to = last.to.max(gap.to);
                 last.events = last.events.saturating_add(gap.events);
                 last.packets = last.packets.saturating_add(gap.packets);
+                last.packets_before = last.packets_before.saturating_add(gap.packets_before);
             }
-            _ => self.0.gaps.push(*gap),
+            _ => self.0.gaps.push(gap.clone()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 //! `rtrace report`: what a trace holds.
 
-use analysis::losses::Damaged;
+use analysis::loss::Damaged;
 use analysis::summary::Summary;
 use analysis::{pass, text, Analysis, Catalogue, Question};
 use anyhow::Context;

@@ -81,12 +81,6 @@ impl Trace {
         Merge::new(&self.metadata, self.streams_by_name())
     }
 
-    /// The first file of the stream with this number among [`Self::streams_by_name`].
-    pub fn first_file(&self, stream: usize) -> Option<&Path> {
-        let files = self.streams_by_name().nth(stream)?;
-        files.first().map(PathBuf::as_path)
-    }
-
     /// Opens the trace in the directory `dir`, which has this description.
     fn open_one(dir: &Path, (metadata, damages): (Metadata, Vec<Damage>)) -> Result<Self> {
         let mut streams = Vec::new();

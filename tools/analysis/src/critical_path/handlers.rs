@@ -141,6 +141,11 @@ impl Handlers {
         self.open.entry(now.cpu).or_default().clear();
     }
 
+    /// The handlers that run on a CPU are not known from here on.
+    pub fn forget(&mut self, cpu: usize) {
+        self.open.remove(&cpu);
+    }
+
     /// Events may be missing on a CPU from here on.
     pub fn lost(&mut self, schedule: &Schedule) {
         self.open.retain(|cpu, _| schedule.is_whole(*cpu));

@@ -246,7 +246,9 @@ impl Analysis for CriticalPath {
             return;
         }
         let Some(other) = which.checked_sub(self.handlers.events().count()) else {
-            self.handlers.event(which, event, now);
+            if now.schedule.has_interrupts(now.cpu) {
+                self.handlers.event(which, event, now);
+            }
             return;
         };
         match self.others[other].1 {
@@ -283,7 +285,7 @@ impl Analysis for CriticalPath {
 
     fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         self.begin(now.time);
-        if now.schedule.is_whole(now.cpu) {
+        if now.schedule.is_whole(now.cpu) && now.schedule.has_interrupts(now.cpu) {
             self.handlers.switch(now);
         }
         if switch.next_tid == self.tid {
@@ -301,7 +303,11 @@ impl Analysis for CriticalPath {
         }
     }
 
-    fn lost(&mut self, schedule: &Schedule) {
+    fn interrupts_lost(&mut self, cpu: usize) {
+        self.handlers.forget(cpu);
+    }
+
+    fn lost(&mut self, schedule: &Schedule, _time: u64) {
         self.handlers.lost(schedule);
         self.history.stop();
         self.early.clear();

@@ -67,7 +67,7 @@ impl Analysis for Io {
         }
     }
 
-    fn lost(&mut self, schedule: &Schedule) {
+    fn lost(&mut self, schedule: &Schedule, _time: u64) {
         if let Some(requests) = &mut self.requests {
             requests.lost();
         }

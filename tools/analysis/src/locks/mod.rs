@@ -69,7 +69,7 @@ impl Analysis for Locks {
         }
     }
 
-    fn lost(&mut self, schedule: &Schedule) {
+    fn lost(&mut self, schedule: &Schedule, _time: u64) {
         if let Some(kernel) = &mut self.kernel {
             kernel.lost(schedule);
         }

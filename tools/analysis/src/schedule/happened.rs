@@ -86,7 +86,7 @@ impl Schedule {
                         self.tasks.thread(tid).shows(comm);
                     }
                 }
-                if self.is_whole(cpu) {
+                if self.cpus[cpu].broken == 0 {
                     let before = self.running(cpu);
                     switch.instead_of = before.filter(|tid| *tid != switch.prev_tid);
                     self.switch(&switch, cpu, time, spans);
@@ -108,7 +108,7 @@ impl Schedule {
                 if thread.comm().is_empty() {
                     thread.call(task.comm);
                 }
-                if self.all_whole() {
+                if self.broken == 0 {
                     self.wake(task.tid, time, spans);
                 }
             }

@@ -221,7 +221,7 @@ impl Analysis for Syscalls {
         self.open.ended(switch, now);
     }
 
-    fn lost(&mut self, schedule: &Schedule) {
+    fn lost(&mut self, schedule: &Schedule, _time: u64) {
         self.open.lost(schedule);
     }
 

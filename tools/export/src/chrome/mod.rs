@@ -12,7 +12,7 @@ mod json;
 use super::format::{Format, Loss, Now};
 use super::values::Line;
 use analysis::begun::{Begun, Doer};
-use analysis::interrupts::Interrupts;
+use analysis::interrupts::{Interrupt, Interrupts};
 use analysis::schedule::{Schedule, Span, State};
 use analysis::syscalls::{edge, is_end_of, CallName, Edge};
 use analysis::tasks::Life;
@@ -39,9 +39,8 @@ pub struct Chrome {
     clock: Clock,
     /// `sched_switch`, if it is chosen: then the CPUs' tasks are drawn.
     switch: Option<EventKey>,
-    interrupts: Interrupts,
-    /// The numbers of the interrupts' events.
-    interrupting: HashMap<EventKey, usize>,
+    /// The events of interrupts.
+    interrupts: HashSet<EventKey>,
     syscalls: HashMap<EventKey, Rc<(CallName, Edge)>>,
     /// By thread: the call that it is in.
     open: Begun<(), Open>,
@@ -64,7 +63,6 @@ impl Chrome {
     /// Of a trace, of which these events are chosen.
     pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>) -> Self {
         let catalogue = Catalogue::new(metadata);
-        let interrupts = Interrupts::new(&catalogue);
         let layouts = catalogue.events();
         Self {
             head: json!(metadata.env),
@@ -73,8 +71,7 @@ impl Chrome {
                 .event("sched_switch")
                 .map(key)
                 .filter(|key| chosen.contains(key)),
-            interrupting: interrupts.events().into_iter().zip(0..).collect(),
-            interrupts,
+            interrupts: Interrupts::new(&catalogue).events().into_iter().collect(),
             syscalls: layouts
                 .filter_map(|layout| Some((key(layout), Rc::new(edge(layout)?))))
                 .collect(),
@@ -176,11 +173,11 @@ impl Chrome {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let track = self.track(now, out)?;
-        let (moment, thread) = (now.moment(event), thread(now));
+        let (moment, thread) = (&now.moment, thread(now));
         if let Some(before) = thread.and_then(|thread| self.open.cut(thread, &())) {
             self.close(before, now.ns, Some("not recorded"), out)?;
         }
-        let Some(thread) = thread.filter(|thread| thread.is_followed(&moment)) else {
+        let Some(thread) = thread.filter(|thread| thread.is_followed(moment)) else {
             let name = format!("{name} (entry)");
             return self.put(&Entry::instant(&name, track, now.ns, Fields(event)), out);
         };
@@ -190,7 +187,7 @@ impl Chrome {
             since: now.ns,
             args: serde_json::to_value(Fields(event))?,
         };
-        self.open.begin(thread, (), open, &moment);
+        self.open.begin(thread, (), open, moment);
         Ok(())
     }
 
@@ -212,7 +209,9 @@ impl Chrome {
             };
         }
         match open {
-            Some(mut open) if now.schedule.is_whole(now.place) && is_end_of(name, &open.name) => {
+            Some(mut open)
+                if now.schedule.is_whole(now.moment.cpu) && is_end_of(name, &open.name) =>
+            {
                 if let Some(ret) = integer(event.value(ret)) {
                     open.args["ret"] = ret.into();
                 }
@@ -226,32 +225,6 @@ impl Chrome {
                 self.put(&Entry::instant(&name, track, now.ns, Fields(event)), out)
             }
         }
-    }
-
-    fn interrupt(
-        &mut self,
-        which: usize,
-        event: &Event<'_>,
-        now: &Now<'_>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        if !now.schedule.is_whole(now.place) {
-            return Ok(());
-        }
-        let Some(interrupt) = self.interrupts.event(which, event, now.place) else {
-            return Ok(());
-        };
-        let (source, took) = (
-            interrupt.source.clone(),
-            self.clock.nanoseconds(interrupt.ticks),
-        );
-        let track = self.cpu(now.cpu, true, out)?;
-        let (kind, range) = (
-            if source.is_hard { "irq" } else { "softirq" },
-            (now.ns.saturating_sub(took), now.ns),
-        );
-        let args = json!({ kind: source.number });
-        self.put(&Entry::slice(&source.name, track, range, args), out)
     }
 }
 
@@ -270,20 +243,17 @@ impl Format for Chrome {
     fn event(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()> {
         let key = key(event.layout);
         if let Some(switch) = now.switch {
-            let moment = now.moment(event);
-            for open in self.open.switch(&switch, &moment) {
+            for open in self.open.switch(&switch, now) {
                 self.close(open, now.ns, Some("lost"), out)?;
             }
             // A thread that ends does not come back from its last call.
-            for open in self.open.ended(&switch, &moment) {
+            for open in self.open.ended(&switch, now) {
                 self.close(open, now.ns, Some("the thread ended"), out)?;
             }
         }
-        if self.switch == Some(key) {
+        // Their tracks show them.
+        if self.switch == Some(key) || self.interrupts.contains(&key) {
             return Ok(());
-        }
-        if let Some(&which) = self.interrupting.get(&key) {
-            return self.interrupt(which, event, now, out);
         }
         match self.syscalls.get(&key).cloned().as_deref() {
             Some((name, Edge::Entry)) => self.entry(&name.of(event), event, now, out),
@@ -329,14 +299,23 @@ impl Format for Chrome {
         self.put(&Entry::slice(&name, track, range, args), out)
     }
 
-    fn gap(
+    fn interrupt(
         &mut self,
-        cpu: usize,
-        ns: u64,
+        interrupt: &Interrupt<'_>,
         schedule: &Schedule,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        self.interrupts.lose(cpu);
+        let track = self.cpu(schedule.number(interrupt.cpu), true, out)?;
+        let to = interrupt.from.saturating_add(interrupt.ticks);
+        let range = [interrupt.from, to].map(|time| self.clock.nanoseconds(time));
+        let source = interrupt.source;
+        let kind = if source.is_hard { "irq" } else { "softirq" };
+        let args = json!({ kind: source.number });
+        let entry = Entry::slice(&source.name, track, range.into(), args);
+        self.put(&entry, out)
+    }
+
+    fn lost(&mut self, ns: u64, schedule: &Schedule, out: &mut dyn Write) -> io::Result<()> {
         for open in self.open.lost(schedule) {
             self.close(open, ns, Some("lost"), out)?;
         }

@@ -82,9 +82,9 @@ impl Calls {
         &mut self,
         event: &Event<'_>,
         now: &Now<'_>,
-        moment: &Moment<'_>,
         folder: &mut Folder,
     ) -> tables::Result<()> {
+        let moment = &now.moment;
         if let Some(switch) = &now.switch {
             let gone = self.open.switch(switch, moment);
             self.add_all(gone, folder)?;

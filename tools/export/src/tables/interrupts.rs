@@ -3,11 +3,11 @@
 //! `interrupts`: a row for each that was handled.
 
 use super::{epoch, made, row};
-use crate::format::Now;
-use analysis::interrupts::Interrupts;
-use analysis::{key, Catalogue, EventKey};
-use ctf::{Clock, Event};
-use std::collections::{HashMap, HashSet};
+use analysis::interrupts::{Interrupt, Interrupts};
+use analysis::schedule::Schedule;
+use analysis::{Catalogue, EventKey};
+use ctf::Clock;
+use std::collections::HashSet;
 use tables::{Folder, Kind, TableId};
 
 /// Behind those of the place.
@@ -23,9 +23,6 @@ const COLUMNS: [(&str, Kind); 5] = [
 /// The table.
 pub struct InterruptTable {
     clock: Clock,
-    interrupts: Interrupts,
-    /// Its events, and their numbers there.
-    events: HashMap<EventKey, usize>,
     table: TableId,
 }
 
@@ -37,51 +34,33 @@ impl InterruptTable {
         folder: &mut Folder,
         begin: i64,
     ) -> tables::Result<Option<Self>> {
-        let interrupts = Interrupts::new(catalogue);
-        let events = interrupts.events().into_iter().zip(0..);
-        let events: HashMap<_, _> = events.filter(|(key, _)| chosen.contains(key)).collect();
-        if events.is_empty() {
+        let events = Interrupts::new(catalogue).events();
+        if !events.iter().any(|key| chosen.contains(key)) {
             return Ok(None);
         }
         let table = made(folder, "interrupts", COLUMNS, begin)?;
         Ok(Some(Self {
             clock: catalogue.metadata().clock,
-            interrupts,
-            events,
             table,
         }))
     }
 
-    /// An event; a row if an interrupt ends with it.
-    pub fn event(
-        &mut self,
-        event: &Event<'_>,
-        now: &Now<'_>,
+    /// Adds an interrupt.
+    pub fn interrupt(
+        &self,
+        interrupt: &Interrupt<'_>,
+        schedule: &Schedule,
         folder: &mut Folder,
     ) -> tables::Result<()> {
-        let Some(which) = self.events.get(&key(event.layout)) else {
-            return Ok(());
-        };
-        if !now.schedule.is_whole(now.place) {
-            return Ok(());
-        }
-        let Some(interrupt) = self.interrupts.event(*which, event, now.place) else {
-            return Ok(());
-        };
         let source = interrupt.source;
         let kind = if source.is_hard { "hard" } else { "soft" };
         let mut row = row(folder, self.table, epoch(&self.clock, interrupt.from))?;
-        row.integer(now.cpu.into());
+        row.integer(schedule.number(interrupt.cpu).into());
         row.text(Some(kind.as_bytes()));
         row.integer(source.number as u64);
         row.text(Some(source.name.as_bytes()));
         row.integer(self.clock.nanoseconds(interrupt.ticks));
         row.integer(self.clock.nanoseconds(interrupt.own_ticks));
         Ok(())
-    }
-
-    /// Events of a CPU may be missing.
-    pub fn lose(&mut self, cpu: usize) {
-        self.interrupts.lose(cpu);
     }
 }

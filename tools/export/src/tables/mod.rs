@@ -14,6 +14,7 @@ use super::choice::Choice;
 use super::format::{Format, Loss, Now};
 use super::pass::{self, Exported};
 use super::Interruption;
+use analysis::interrupts::Interrupt;
 use analysis::schedule::{Schedule, Span};
 use analysis::{Catalogue, EventKey};
 use anyhow::{bail, Context};
@@ -202,24 +203,16 @@ impl Writer {
 
 impl Format for Writer {
     fn event(&mut self, event: &Event<'_>, now: &Now<'_>, _out: &mut dyn Write) -> io::Result<()> {
-        let moment = now.moment(event);
         let folder = &mut self.folder;
         self.events
             .event(event, now, folder)
             .map_err(io::Error::other)?;
         if let Some(calls) = &mut self.calls {
-            calls
-                .event(event, now, &moment, folder)
-                .map_err(io::Error::other)?;
-        }
-        if let Some(interrupts) = &mut self.interrupts {
-            interrupts
-                .event(event, now, folder)
-                .map_err(io::Error::other)?;
+            calls.event(event, now, folder).map_err(io::Error::other)?;
         }
         if let Some(samples) = &mut self.samples {
             samples
-                .event(event, now, &moment, folder)
+                .event(event, now, folder)
                 .map_err(io::Error::other)?;
         }
         Ok(())
@@ -240,16 +233,20 @@ impl Format for Writer {
             .map_err(io::Error::other)
     }
 
-    fn gap(
+    fn interrupt(
         &mut self,
-        cpu: usize,
-        _ns: u64,
+        interrupt: &Interrupt<'_>,
         schedule: &Schedule,
         _out: &mut dyn Write,
     ) -> io::Result<()> {
-        if let Some(interrupts) = &mut self.interrupts {
-            interrupts.lose(cpu);
-        }
+        let Some(interrupts) = &self.interrupts else {
+            return Ok(());
+        };
+        let added = interrupts.interrupt(interrupt, schedule, &mut self.folder);
+        added.map_err(io::Error::other)
+    }
+
+    fn lost(&mut self, _ns: u64, schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
         let Some(calls) = &mut self.calls else {
             return Ok(());
         };

@@ -4,7 +4,7 @@
 
 use super::{epoch, made, row, THREAD};
 use crate::format::Now;
-use analysis::{Catalogue, EventKey, Moment, Named, Sampled};
+use analysis::{Catalogue, EventKey, Named, Sampled};
 use ctf::{Clock, Event};
 use std::collections::HashSet;
 use symbols::Symbols;
@@ -57,20 +57,19 @@ impl Samples {
         &mut self,
         event: &Event<'_>,
         now: &Now<'_>,
-        moment: &Moment<'_>,
         folder: &mut Folder,
     ) -> tables::Result<()> {
         let key = analysis::key(event.layout);
         let Some(sampled) = self.events.iter().find(|event| event.key == key) else {
             return Ok(());
         };
-        let tid = moment.tid();
+        let tid = now.tid();
         sampled.stack(&mut self.symbols, event, tid, now.ns, &mut self.stack);
         let mut row = row(folder, self.table, epoch(&self.clock, event.timestamp))?;
         row.integer(now.cpu.into());
         row.number(tid);
         row.number(now.task.and_then(|task| task.process));
-        row.text(moment.comm());
+        row.text(now.comm());
         let inner = self.stack.first();
         row.text(inner.map(|function| function.name.as_bytes()));
         row.text(inner.map(|function| function.object.as_bytes()));

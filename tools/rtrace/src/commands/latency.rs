@@ -12,7 +12,7 @@ use crate::session::on_drop::StopOnDrop;
 use crate::session::tasks::{self, check_namespace, Ends};
 use crate::session::temporary::Temporary;
 use analysis::delay::{Delay, What};
-use analysis::losses::Losses;
+use analysis::loss::Losses;
 use analysis::meanwhile::Meanwhile;
 use analysis::{pass, Analysis, Catalogue};
 use anyhow::{bail, Context};

@@ -7,9 +7,8 @@ use super::output::Output;
 use super::tree::{Call, Place, Tree};
 use super::who::Who;
 use super::Printer;
-use analysis::dispatch::Dispatch;
-use analysis::head::Extent;
-use analysis::loss::{Lost, DAMAGED};
+use analysis::engine::Engine;
+use analysis::loss::Account;
 use analysis::syscalls::Syscalls;
 use analysis::{integer, key, Catalogue, EventKey};
 use consumer::viewer::View;
@@ -29,8 +28,8 @@ pub struct Graph {
     output: Output,
     /// The trace's, if it is one in files.
     dir: Option<PathBuf>,
-    lost: Lost,
-    extent: Extent,
+    /// Empty while the trace is read.
+    account: Account,
     /// What the threads of this process do is left out.
     hidden: Option<i64>,
     described: Option<Described>,
@@ -42,9 +41,7 @@ struct Described {
     symbols: Symbols,
     kinds: HashMap<EventKey, Kind>,
     /// Who runs where.
-    dispatch: Dispatch<Syscalls>,
-    /// The CPUs, by stream.
-    cpus: HashMap<usize, u32>,
+    engine: Engine<Syscalls>,
 }
 
 /// What an event is, and where its fields are.
@@ -97,8 +94,7 @@ impl Graph {
         Self {
             output,
             dir: None,
-            lost: Lost::default(),
-            extent: Extent::default(),
+            account: Account::default(),
             hidden: None,
             described: None,
         }
@@ -111,22 +107,22 @@ impl Graph {
     }
 
     /// The same, of the trace in a directory, of which this is known.
-    pub fn of(mut self, dir: &Path, lost: Lost) -> Self {
+    pub fn of(mut self, dir: &Path, account: Account) -> Self {
         self.dir = Some(dir.to_owned());
-        self.lost = lost;
+        self.account = account;
         self
     }
 }
 
 impl Printer for Graph {
-    fn lost(&self) -> &Lost {
-        &self.lost
+    fn account(&self) -> &Account {
+        &self.account
     }
 }
 
 impl View for Graph {
     fn describe(&mut self, metadata: &Metadata) -> Result<()> {
-        let output = &mut self.output.text;
+        let (output, account) = (&mut self.output.text, &mut self.account);
         let described = self.described.get_or_insert_with(|| {
             Tree::head(output);
             Described {
@@ -136,8 +132,11 @@ impl View for Graph {
                     None => Symbols::running(metadata),
                 },
                 kinds: HashMap::new(),
-                dispatch: Dispatch::new(&Catalogue::new(metadata), Vec::new()),
-                cpus: HashMap::new(),
+                engine: Engine::new(
+                    &Catalogue::new(metadata),
+                    std::mem::take(account),
+                    Vec::new(),
+                ),
             }
         });
         let classes = metadata.streams.iter();
@@ -153,38 +152,19 @@ impl View for Graph {
             return Ok(());
         };
         let out = &mut self.output.text;
-        match item {
-            Item::Packet(packet) => {
-                let header = packet.at.header;
-                self.extent
-                    .add(header.timestamp_begin, header.timestamp_end);
-                described.cpus.insert(stream, header.cpu_id);
-                described.dispatch.packet(stream, packet);
-                let missing = self.lost.packet(stream, packet);
-                // It begins where they are missing.
-                if packet.packets_lost > 0 || packet.events_lost > 0 {
-                    described.tree.lose(out);
-                }
-                if missing.any() {
-                    out.push_str(&format!("{missing}\n"));
-                }
+        if let Item::Event(event) = item {
+            described.event(out, self.hidden, stream, event);
+            return self.output.write_block();
+        }
+        for loss in described.engine.item(stream, item) {
+            described.tree.lose(out);
+            if loss.any() {
+                out.push_str(&format!("{loss}\n"));
             }
-            Item::Whole { timestamp } => described.dispatch.whole(stream, *timestamp),
-            Item::Event(event) => {
-                self.lost.event(stream);
-                described.event(out, self.hidden, stream, event);
-            }
-            Item::Damaged { damage, timestamp } => {
-                self.lost.damage(damage);
-                described.dispatch.lose_from(stream, *timestamp);
+        }
+        if let Item::End { partial } = item {
+            if described.engine.account().is_cut(*partial) {
                 described.tree.lose(out);
-                out.push_str(&format!("{DAMAGED}\n"));
-            }
-            Item::End { partial } => {
-                if self.lost.is_cut(*partial) {
-                    described.dispatch.cut(stream);
-                    described.tree.lose(out);
-                }
             }
         }
         self.output.write_block()
@@ -200,6 +180,8 @@ impl View for Graph {
     fn end(&mut self) -> Result<()> {
         if let Some(mut described) = self.described.take() {
             described.tree.settle_all(&mut self.output.text);
+            let end = described.engine.extent().end();
+            self.account = described.engine.end(end).account;
         }
         self.output.write()
     }
@@ -207,17 +189,17 @@ impl View for Graph {
 
 impl Described {
     fn event(&mut self, out: &mut String, hidden: Option<i64>, stream: usize, event: &Event<'_>) {
-        let Some(happened) = self.dispatch.happen(stream, event) else {
+        let Some(happened) = self.engine.happen(stream, event) else {
             return;
         };
-        let who = Who::of(self.dispatch.schedule().task(&happened));
+        let who = Who::of(self.engine.schedule().task(&happened));
         if hidden.is_some() && who.pid == hidden {
             return;
         }
-        let (Some(kind), Some(&cpu)) = (self.kinds.get(&key(event.layout)), self.cpus.get(&stream))
-        else {
+        let Some(kind) = self.kinds.get(&key(event.layout)) else {
             return;
         };
+        let cpu = self.engine.schedule().number(happened.cpu);
         let place = Place { cpu, who: &who };
         let symbols = &self.symbols;
         let name = |field| name(symbols, address(event.value(field)));

@@ -10,9 +10,8 @@ use super::watched::Watched;
 use super::who::Who;
 use super::Printer;
 use crate::compat::Patterns;
-use analysis::dispatch::Dispatch;
-use analysis::head::Extent;
-use analysis::loss::{Lost, DAMAGED};
+use analysis::engine::Engine;
+use analysis::loss::Account;
 use analysis::syscalls::Syscalls;
 use analysis::text::lower_bounds;
 use analysis::{key, Analysis, Catalogue, EventKey, Moment};
@@ -45,8 +44,8 @@ pub struct Lines {
     hidden: Hidden,
     /// What knows of files.
     files: Sources,
-    lost: Lost,
-    extent: Extent,
+    /// Empty while the trace is read.
+    account: Account,
     described: Option<Described>,
 }
 
@@ -55,7 +54,7 @@ struct Described {
     page: Page,
     forms: HashMap<EventKey, Form>,
     /// Who runs where, the files of descriptors, and the table of system calls, if that is wanted.
-    dispatch: Dispatch<Watched>,
+    engine: Engine<Watched>,
 }
 
 impl Lines {
@@ -66,8 +65,7 @@ impl Lines {
             summary,
             hidden: Hidden::default(),
             files: Sources::default(),
-            lost: Lost::default(),
-            extent: Extent::default(),
+            account: Account::default(),
             described: None,
         }
     }
@@ -85,8 +83,8 @@ impl Lines {
     }
 
     /// The same, of a trace in files, of which this is known.
-    pub fn with(mut self, lost: Lost) -> Self {
-        self.lost = lost;
+    pub fn with(mut self, account: Account) -> Self {
+        self.account = account;
         self
     }
 
@@ -102,8 +100,9 @@ impl Lines {
         Ok(Described {
             page: Page::new(output, metadata.clock),
             forms: HashMap::new(),
-            dispatch: Dispatch::new(
+            engine: Engine::new(
                 &catalogue,
+                std::mem::take(&mut self.account),
                 vec![Box::new(Watched::new(&catalogue, paths, summary))],
             ),
         })
@@ -111,8 +110,8 @@ impl Lines {
 }
 
 impl Printer for Lines {
-    fn lost(&self) -> &Lost {
-        &self.lost
+    fn account(&self) -> &Account {
+        &self.account
     }
 }
 
@@ -139,44 +138,25 @@ impl View for Lines {
         let Some(described) = &mut self.described else {
             return Ok(());
         };
-        let Described { page, dispatch, .. } = described;
-        match item {
-            Item::Packet(packet) => {
-                let header = packet.at.header;
-                self.extent
-                    .add(header.timestamp_begin, header.timestamp_end);
-                dispatch.packet(stream, packet);
-                page.reach(self.extent.begin());
-                let missing = self.lost.packet(stream, packet);
-                if missing.any() {
-                    page.note(&missing);
-                }
-                if packet.packets_lost > 0 || packet.events_lost > 0 {
-                    // It may be among those that are lost.
-                    self.hidden.before = None;
-                }
-            }
-            Item::Whole { timestamp } => {
-                dispatch.whole(stream, *timestamp);
-                page.reach(*timestamp);
-            }
-            Item::Event(event) => {
-                self.lost.event(stream);
-                described.event(&mut self.hidden, stream, event);
-            }
-            Item::Damaged { damage, timestamp } => {
-                self.lost.damage(damage);
-                dispatch.lose_from(stream, *timestamp);
-                page.reach(*timestamp);
-                page.note(&DAMAGED);
-                self.hidden.before = None;
-            }
-            Item::End { partial } => {
-                if self.lost.is_cut(*partial) {
-                    dispatch.cut(stream);
-                }
-            }
+        if let Item::Event(event) = item {
+            described.event(&mut self.hidden, stream, event);
+            return described.page.output.write_block();
         }
+        let Described { page, engine, .. } = described;
+        let losses = engine.item(stream, item).to_vec();
+        match item {
+            Item::Packet(_) => page.reach(engine.extent().begin()),
+            Item::Whole { timestamp } | Item::Damaged { timestamp, .. } => page.reach(*timestamp),
+            Item::Event(_) | Item::End { .. } => {}
+        }
+        if !losses.is_empty() {
+            // The call may be among the missing events.
+            self.hidden.before = None;
+        }
+        losses
+            .iter()
+            .filter(|loss| loss.any())
+            .for_each(|loss| page.note(loss));
         described.page.output.write_block()
     }
 
@@ -189,19 +169,22 @@ impl View for Lines {
 
     fn end(&mut self) -> Result<()> {
         let Some(Described {
-            mut page, dispatch, ..
+            mut page, engine, ..
         }) = self.described.take()
         else {
             return Ok(());
         };
         page.end();
         let out = &mut page.output.text;
-        for analysis in dispatch.end(self.extent.end()) {
-            let answer = analysis.answer(self.extent.ticks());
+        let end = engine.extent().end();
+        let ended = engine.end(end);
+        self.account = ended.account;
+        for analysis in ended.analyses {
+            let answer = analysis.answer(ended.extent.ticks());
             answer
                 .text(out, self.summary.unwrap_or(0))
                 .map_err(no_text)?;
-            if self.summary.is_some() && self.lost.any() {
+            if self.summary.is_some() && self.account.any() {
                 lower_bounds(out).map_err(no_text)?;
             }
         }
@@ -214,10 +197,10 @@ impl Described {
         let Some(form) = self.forms.get(&key(event.layout)) else {
             return;
         };
-        let Some(happened) = self.dispatch.happen(stream, event) else {
+        let Some(happened) = self.engine.happen(stream, event) else {
             return;
         };
-        let who = Who::of(self.dispatch.schedule().task(&happened));
+        let who = Who::of(self.engine.schedule().task(&happened));
         if hidden.before.is_some_and(|name| form.is_begin_of(name)) {
             hidden.before = None;
         }
@@ -230,14 +213,14 @@ impl Described {
             });
         let is_printed = !is_hidden && !is_left_out;
         if !is_hidden || form.kind == Kind::Event {
-            self.dispatch.analyse(event, &happened);
+            self.engine.analyse(event, &happened);
         }
         if let Some(process) = happened.exec {
             self.page.exec(process, &who, event.timestamp);
         }
         if is_printed {
             let owner = who.owner();
-            let (schedule, watched) = self.dispatch.parts();
+            let (schedule, watched) = self.engine.parts();
             let now = Moment::new(schedule, event, &happened);
             let mut all = watched.iter_mut();
             let is_end = all.any(|watched| watched.ends(form.kind, &now));

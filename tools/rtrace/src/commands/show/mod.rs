@@ -22,12 +22,11 @@ use crate::run::launch::cannot_run;
 use crate::run::live;
 use crate::run::workload;
 use crate::session::setup::Setup;
-use analysis::loss::Lost;
-use analysis::summary::cut;
+use analysis::loss::Account;
+use analysis::pass::each;
 use analysis::text::totals;
 use anyhow::{bail, Error};
 use consumer::viewer::View;
-use ctf::{Item, Merge};
 use graph::Graph;
 use indicatif::ProgressBar;
 use lines::{Hidden, Lines};
@@ -35,6 +34,7 @@ use network::Peer;
 use output::Output;
 use std::ffi::OsString;
 use std::io::{stdout, IsTerminal};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{self, Command, ExitCode};
 use store::Trace;
@@ -44,7 +44,7 @@ use terminal::{progress, say};
 /// A view that prints.
 trait Printer: View {
     /// What the trace has and lacks.
-    fn lost(&self) -> &Lost;
+    fn account(&self) -> &Account;
 }
 
 /// Prints the calls of functions of the trace in a directory.
@@ -56,7 +56,7 @@ pub fn graph(dir: &Path) -> anyhow::Result<()> {
             dir.display()
         );
     }
-    let graph = Graph::new(Output::open(None, false)?).of(dir, Lost::of(&trace));
+    let graph = Graph::new(Output::open(None, false)?).of(dir, Account::of(&trace));
     recorded(&trace, graph, None)
 }
 
@@ -78,7 +78,7 @@ fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
         Input::Recorded(dir) => {
             let trace = Trace::open(dir)?;
             let output = Output::open(options.output.as_deref(), options.force)?;
-            let lines = Lines::new(output, options.summary).with(Lost::of(&trace));
+            let lines = Lines::new(output, options.summary).with(Account::of(&trace));
             recorded(&trace, lines, options.output.as_deref()).map(|()| 0)
         }
         Input::Received {
@@ -96,24 +96,19 @@ fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
 
 /// Prints a trace that was recorded, to a file if one is given.
 fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyhow::Result<()> {
-    let merge = trace.merge()?;
     let bar = match file {
         Some(_) => progress::reading(trace.bytes)?,
         // Lines show how far it is.
         None => ProgressBar::hidden(),
     };
-    let mut warnings = Vec::new();
-    let printed = print(trace, merge, &mut view, &mut warnings, |bytes| {
-        bar.inc(bytes)
-    });
+    let printed = print(trace, &mut view, |bytes| bar.inc(bytes));
     bar.finish_and_clear();
     match printed {
         Err(error) if live::is_closed(&error) => return Ok(()),
         printed => printed?,
     }
-    let losses = view.lost().total();
-    warnings.extend(losses.warnings());
-    warnings.iter().for_each(say);
+    let losses = view.account().total();
+    view.account().warnings().iter().for_each(say);
     say(totals(&losses));
     Ok(losses.verdict()?)
 }
@@ -127,28 +122,17 @@ fn received(peer: &Peer, name: Option<String>, options: &Show) -> anyhow::Result
         Err(error) if live::is_closed(&error) => return Ok(()),
         watched => watched?,
     }
-    say(totals(&lines.lost().total()));
+    say(totals(&lines.account().total()));
     Ok(())
 }
 
-fn print(
-    trace: &Trace,
-    mut merge: Merge,
-    view: &mut impl View,
-    warnings: &mut Vec<String>,
-    progress: impl Fn(u64),
-) -> system::Result<()> {
+fn print(trace: &Trace, view: &mut impl View, progress: impl Fn(u64)) -> system::Result<()> {
     view.describe(&trace.metadata)?;
-    while let Some((stream, item)) = merge.next_item()? {
-        match item {
-            Item::Packet(packet) => progress(packet.at.size()),
-            Item::End { partial } => {
-                warnings.extend(trace.first_file(stream).and_then(|path| cut(path, partial)));
-            }
-            Item::Whole { .. } | Item::Event(_) | Item::Damaged { .. } => {}
-        }
-        view.item(stream, &item)?;
-    }
+    let progress = |bytes| Ok::<_, system::Error>(progress(bytes));
+    each(trace, progress, |stream, item| {
+        view.item(stream, item)?;
+        Ok(ControlFlow::Continue(()))
+    })?;
     view.end()
 }
 

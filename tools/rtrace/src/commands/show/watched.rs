@@ -86,12 +86,12 @@ impl Analysis for Watched {
         self.calls.ended(switch, now);
     }
 
-    fn lost(&mut self, schedule: &Schedule) {
+    fn lost(&mut self, schedule: &Schedule, time: u64) {
         if let Some(paths) = &mut self.paths {
             paths.lost(schedule);
         }
         if let Some(summary) = &mut self.summary {
-            summary.lost(schedule);
+            summary.lost(schedule, time);
         }
         self.calls.lost(schedule);
     }

@@ -13,16 +13,16 @@ pub use table::Column;
 
 use crate::options::{Place, Top};
 use crate::run::live;
-use analysis::loss::Lost;
-use analysis::summary::cut;
+use analysis::loss::Account;
+use analysis::pass::each;
 use analysis::text::totals;
 use anyhow::Context;
 use batch::Batch;
 use consumer::viewer::View;
-use ctf::Item;
 use screen::Screen;
 use seconds::{channel, Seconds};
 use std::io::{stdin, stdout, IsTerminal};
+use std::ops::ControlFlow;
 use std::path::Path;
 use store::Trace;
 use terminal::say;
@@ -32,7 +32,7 @@ pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {
     if let Some(dir) = &options.input {
         return recorded(dir, options);
     }
-    let seconds = Seconds::new(options.delay, options.sort, Lost::default());
+    let seconds = Seconds::new(options.delay, options.sort, Account::default());
     let (sender, receiver) = channel(seconds)?;
     live::look(place, &options.setup, &Vec::new, sender, |recording| {
         if options.batch || !stdout().is_terminal() || !stdin().is_terminal() {
@@ -46,30 +46,33 @@ pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {
 /// The tables of the trace in a directory.
 fn recorded(dir: &Path, options: &Top) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    let mut merge = trace.merge()?;
-    let mut seconds = Seconds::new(options.delay, options.sort, Lost::of(&trace));
+    let mut seconds = Seconds::new(options.delay, options.sort, Account::of(&trace));
     let mut batch = Batch::new(options);
     seconds
         .describe(&trace.metadata)
         .with_context(|| dir.display().to_string())?;
-    let mut warnings = Vec::new();
-    while let Some((stream, item)) = merge.next_item()? {
-        if let Item::End { partial } = item {
-            warnings.extend(trace.first_file(stream).and_then(|path| cut(path, partial)));
-        }
-        seconds.item(stream, &item)?;
-        for table in seconds.tables() {
-            if !batch.print(&table)? {
-                return Ok(());
+    let is_all_read = each(
+        &trace,
+        |_| Ok::<_, anyhow::Error>(()),
+        |stream, item| {
+            seconds.item(stream, item)?;
+            for table in seconds.tables() {
+                if !batch.print(&table)? {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
-        }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    if !is_all_read {
+        return Ok(());
     }
-    if let Some(table) = seconds.rest() {
+    let (table, account) = seconds.rest();
+    if let Some(table) = table {
         batch.print(&*table)?;
     }
-    let losses = seconds.lost().total();
-    warnings.extend(losses.warnings());
-    warnings.iter().for_each(say);
+    let losses = account.total();
+    account.warnings().iter().for_each(say);
     say(totals(&losses));
     Ok(losses.verdict()?)
 }

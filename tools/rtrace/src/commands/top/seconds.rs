@@ -4,9 +4,9 @@
 
 use super::table::{Column, Table};
 use super::tally::Tally;
-use analysis::dispatch::Dispatch;
+use analysis::engine::Engine;
 use analysis::head::Extent;
-use analysis::loss::Lost;
+use analysis::loss::Account;
 use analysis::{Analysis, Answer, Catalogue};
 use consumer::viewer::View;
 use ctf::{Item, Metadata};
@@ -21,27 +21,26 @@ use system::{Error, Result};
 pub struct Seconds {
     delay: Duration,
     sort: Column,
-    lost: Lost,
-    extent: Extent,
+    /// Empty once the trace is described.
+    account: Account,
     described: Option<Described>,
     ready: Vec<Table>,
 }
 
 /// What there is when the trace is described.
 struct Described {
-    dispatch: Dispatch<Tally>,
+    engine: Engine<Tally>,
     /// The time from table to table, in clock ticks.
     ticks: u64,
 }
 
 impl Seconds {
     /// A table each `delay`, sorted by a column, of a trace of which this is known.
-    pub fn new(delay: Duration, sort: Column, lost: Lost) -> Self {
+    pub fn new(delay: Duration, sort: Column, account: Account) -> Self {
         Self {
             delay,
             sort,
-            lost,
-            extent: Extent::default(),
+            account,
             described: None,
             ready: Vec::new(),
         }
@@ -52,25 +51,26 @@ impl Seconds {
         std::mem::take(&mut self.ready)
     }
 
-    /// The trace is over: the table of what came behind the last one, if there is a trace.
-    pub fn rest(&mut self) -> Option<Box<dyn Answer>> {
-        let end = self.extent.end();
-        let analyses = self.described.take()?.dispatch.end(end).into_iter();
-        let mut answers = analyses.map(|tally| tally.answer(self.extent.ticks()));
-        answers.next()
-    }
-
-    /// Losses of the trace.
-    pub fn lost(&self) -> &Lost {
-        &self.lost
+    /// The trace is over: the table of what came after the last one, if there is a trace, and the account of it.
+    pub fn rest(self) -> (Option<Box<dyn Answer>>, Account) {
+        let Some(Described { engine, .. }) = self.described else {
+            return (None, self.account);
+        };
+        let end = engine.extent().end();
+        let ended = engine.end(end);
+        let mut tallies = ended.analyses.into_iter();
+        let answer = tallies
+            .next()
+            .map(|tally| tally.answer(ended.extent.ticks()));
+        (answer, ended.account)
     }
 
     /// All that happened before this time has come.
     fn reach(&mut self, time: u64) {
-        let Some(Described { dispatch, ticks }) = &mut self.described else {
+        let Some(Described { engine, ticks }) = &mut self.described else {
             return;
         };
-        let (schedule, tallies) = dispatch.parts();
+        let (schedule, tallies) = engine.parts();
         for tally in tallies {
             let since = |tally: &Tally| tally.since().checked_add(*ticks);
             let Some(next) = since(tally).filter(|at| *at <= time) else {
@@ -102,7 +102,11 @@ impl View for Seconds {
         let frequency = u128::from(metadata.clock.frequency);
         let ticks = self.delay.as_nanos() * frequency / 1_000_000_000;
         self.described = Some(Described {
-            dispatch: Dispatch::new(&catalogue, vec![Box::new(tally)]),
+            engine: Engine::new(
+                &catalogue,
+                std::mem::take(&mut self.account),
+                vec![Box::new(tally)],
+            ),
             ticks: u64::try_from(ticks).unwrap_or(u64::MAX).max(1),
         });
         Ok(())
@@ -110,36 +114,20 @@ impl View for Seconds {
 
     fn item(&mut self, stream: usize, item: &Item<'_>) -> Result<()> {
         if let Item::Event(event) = item {
-            self.lost.event(stream);
             self.reach(event.timestamp);
         }
-        let Some(Described { dispatch, .. }) = &mut self.described else {
+        let Some(Described { engine, .. }) = &mut self.described else {
             return Ok(());
         };
-        match item {
-            Item::Packet(packet) => {
-                let header = packet.at.header;
-                let is_first = self.extent == Extent::default();
-                self.extent
-                    .add(header.timestamp_begin, header.timestamp_end);
-                let missing = self.lost.packet(stream, packet);
-                for tally in dispatch.parts().1 {
-                    if is_first {
-                        tally.begin(header.timestamp_begin);
-                    }
-                    tally.add_lost(missing.events, missing.packets);
-                }
-                dispatch.packet(stream, packet);
-            }
-            Item::Whole { timestamp } => dispatch.whole(stream, *timestamp),
-            Item::Event(event) => dispatch.event(stream, event),
-            Item::Damaged { damage, timestamp } => {
-                self.lost.damage(damage);
-                dispatch.lose_from(stream, *timestamp);
-            }
-            Item::End { partial } if self.lost.is_cut(*partial) => dispatch.cut(stream),
-            Item::End { .. } => {}
+        if let (Item::Packet(packet), true) = (item, engine.extent() == Extent::default()) {
+            let begin = packet.at.header.timestamp_begin;
+            engine
+                .parts()
+                .1
+                .iter_mut()
+                .for_each(|tally| tally.begin(begin));
         }
+        engine.item(stream, item);
         Ok(())
     }
 

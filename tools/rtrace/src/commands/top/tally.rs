@@ -3,6 +3,7 @@
 //! Counts what threads do, until a table is taken.
 
 use super::table::{Column, Row, Table};
+use analysis::loss::Loss;
 use analysis::schedule::{Schedule, Span, State};
 use analysis::schedule_events::Switch;
 use analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
@@ -102,12 +103,6 @@ impl Tally {
         self.since
     }
 
-    /// Events and packets were lost.
-    pub fn add_lost(&mut self, events: u64, packets: u64) {
-        self.lost.0 += events;
-        self.lost.1 += packets;
-    }
-
     /// What threads did until this time, and begins anew.
     pub fn take(&mut self, time: u64, schedule: &Schedule) -> Table {
         // What goes on is cut in two here.
@@ -194,6 +189,11 @@ impl Analysis for Tally {
 
     fn cpu(&mut self, number: u32) {
         self.cpus.insert(number);
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.lost.0 += loss.events;
+        self.lost.1 += loss.packets + loss.packets_before;
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The engine: turns the items of a trace, which come in order of time, into what happened, and hands that to
+//! analyses.
+//!
+//! All views of a trace read from it, so each quantity has one value. What is unknown, because events may be missing, is
+//! the same in all views, too: it depends on the events that a stream can have, not on the analyses.
+
+use super::head::Extent;
+use super::interrupts::Interrupts;
+use super::loss::{Account, Loss};
+use super::schedule::{Happened, Kinds, Schedule, Span};
+use super::{Analysis, Catalogue, EventKey, Moment};
+use ctf::{Damage, Event, Item, Packet};
+use std::collections::HashMap;
+
+/// A receiver of an event.
+#[derive(Clone, Copy, Debug)]
+enum Receiver {
+    Interrupts,
+    /// The analysis at this place.
+    Analysis(usize),
+}
+
+/// Prefixes of the events that begin or end what a thread does, or what it waits for.
+const PAIRED: [&str; 4] = ["syscall_", "compat_syscall_", "contention_", "block_"];
+
+/// Prefixes of the events that begin or end the handling of an interrupt.
+const INTERRUPTS: [&str; 5] = [
+    "irq_",
+    "timer_expire_",
+    "timer_hrtimer_expire_",
+    "local_timer_",
+    "call_function_",
+];
+
+/// The engine, and the analyses that it hands everything to.
+pub struct Engine<A: ?Sized> {
+    schedule: Schedule,
+    /// Spans that the schedule has ended.
+    spans: Vec<Span>,
+    interrupts: Interrupts,
+    analyses: Vec<Box<A>>,
+    /// The analyses that are given all events.
+    curious: Vec<usize>,
+    /// The receivers of an event, and the number by which each knows it.
+    routes: HashMap<EventKey, Vec<(Receiver, usize)>>,
+    /// The kinds of events of each stream class.
+    classes: HashMap<u32, Kinds>,
+    /// By number; none before a stream's first packet.
+    streams: Vec<Option<Stream>>,
+    extent: Extent,
+    account: Account,
+    /// The losses that the last item told of.
+    losses: Vec<Loss>,
+}
+
+/// What is known of a stream.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// The place of its CPU in the schedule.
+    cpu: usize,
+    /// The kinds of events that it can have: else its losses make nothing unknown.
+    kinds: Kinds,
+    /// The end of its last packet.
+    end: u64,
+    /// Whether events of it may be missing now.
+    is_missing: bool,
+    /// Whether the stream ended before the trace.
+    is_cut: bool,
+}
+
+/// What the engine leaves at the end.
+pub struct Ended<A: ?Sized> {
+    /// The analyses, which have all of the trace.
+    pub analyses: Vec<Box<A>>,
+    /// Contents and losses.
+    pub account: Account,
+    /// The time of the trace.
+    pub extent: Extent,
+}
+
+impl<A: Analysis + ?Sized> Engine<A> {
+    /// For a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>, account: Account, analyses: Vec<Box<A>>) -> Self {
+        let schedule = Schedule::new(catalogue);
+        let interrupts = Interrupts::new(catalogue);
+        let mut routes: HashMap<EventKey, Vec<(Receiver, usize)>> = HashMap::new();
+        let mut route = |receiver, events: Vec<EventKey>| {
+            for (which, key) in events.into_iter().enumerate() {
+                routes.entry(key).or_default().push((receiver, which));
+            }
+        };
+        if analyses.iter().any(|analysis| analysis.wants_interrupts()) {
+            route(Receiver::Interrupts, interrupts.events());
+        }
+        for (place, analysis) in analyses.iter().enumerate() {
+            route(Receiver::Analysis(place), analysis.events());
+        }
+        let mut classes: HashMap<u32, Kinds> = HashMap::new();
+        for layout in catalogue.events() {
+            let starts = |prefixes: &[&str]| prefixes.iter().any(|p| layout.name.starts_with(p));
+            let kinds = classes.entry(layout.stream_id).or_default();
+            kinds.pairs |= starts(&PAIRED);
+            kinds.interrupts |= starts(&INTERRUPTS);
+        }
+        // Without the events of the state something is unknown, but nothing is wrong.
+        for (class, _) in schedule.events().filter(|key| !catalogue.is_state(*key)) {
+            classes.entry(class).or_default().schedule = true;
+        }
+        Self {
+            schedule,
+            spans: Vec::new(),
+            interrupts,
+            curious: (0..analyses.len())
+                .filter(|place| analyses[*place].wants_all())
+                .collect(),
+            analyses,
+            routes,
+            classes,
+            streams: Vec::new(),
+            extent: Extent::default(),
+            account,
+            losses: Vec::new(),
+        }
+    }
+
+    /// The tasks that run.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// The tasks that run, and the analyses.
+    pub fn parts(&mut self) -> (&Schedule, &mut [Box<A>]) {
+        (&self.schedule, &mut self.analyses)
+    }
+
+    /// The time of the packets that were read.
+    pub fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// Contents and losses so far.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Takes an item of the stream `number`. Returns the losses that it tells of.
+    pub fn item(&mut self, number: usize, item: &Item<'_>) -> &[Loss] {
+        self.losses.clear();
+        match item {
+            Item::Event(event) => {
+                if let Some(happened) = self.happen(number, event) {
+                    self.analyse(event, &happened);
+                }
+                return &self.losses;
+            }
+            Item::Packet(packet) => self.packet(number, item, packet),
+            Item::Whole { timestamp } => self.whole(number, *timestamp),
+            Item::Damaged { damage, timestamp } => self.damaged(number, item, damage, *timestamp),
+            Item::End { partial } => {
+                self.account.item(number, item);
+                if self.account.is_cut(*partial) {
+                    self.cut(number);
+                }
+            }
+        }
+        &self.losses
+    }
+
+    fn packet(&mut self, number: usize, item: &Item<'_>, packet: &Packet<'_>) {
+        let header = packet.at.header;
+        let (begin, end) = (header.timestamp_begin, header.timestamp_end);
+        self.extent.add(begin, end);
+        let [events, packets, packets_before] = self.account.item(number, item);
+        let known = self.stream(number);
+        let cpu = known.map(|stream| stream.cpu);
+        let cpu = cpu.unwrap_or_else(|| self.schedule.place(header.cpu_id));
+        let kinds = self.classes.get(&{ header.stream_id }).copied();
+        let kinds = kinds.unwrap_or_default();
+        if self.streams.len() <= number {
+            self.streams.resize(number + 1, None);
+        }
+        let from = known.map_or(0, |stream| stream.end);
+        self.streams[number] = Some(Stream {
+            cpu,
+            kinds,
+            end,
+            is_missing: known.is_some_and(|stream| stream.is_missing),
+            is_cut: false,
+        });
+        if known.is_none() {
+            for analysis in &mut self.analyses {
+                analysis.cpu(header.cpu_id);
+            }
+        }
+        if packet.packets_lost > 0 || packet.events_lost > 0 || packet.after_damage {
+            self.lose(number, from);
+            // Where in the packet events were discarded is not known.
+            let to = if packet.events_lost > 0 { end } else { begin };
+            self.tell(Loss {
+                cpu: header.cpu_id,
+                from,
+                to: to.max(from),
+                events,
+                packets,
+                packets_before,
+                damage: None,
+            });
+        } else if known.is_none() && kinds.schedule {
+            self.schedule.begin(cpu, begin);
+        }
+    }
+
+    /// No event of a stream is missing from this time on.
+    fn whole(&mut self, number: usize, time: u64) {
+        let stream = self.streams.get_mut(number).and_then(Option::as_mut);
+        let Some(stream) = stream.filter(|stream| stream.is_missing) else {
+            return;
+        };
+        stream.is_missing = false;
+        self.schedule.regain(stream.cpu, stream.kinds, time);
+    }
+
+    /// Bytes of a stream are damaged: events of it are missing from this time on.
+    fn damaged(&mut self, number: usize, item: &Item<'_>, damage: &Damage, from: u64) {
+        self.account.item(number, item);
+        self.lose(number, from);
+        let end = self.stream(number).map_or(0, |stream| stream.end);
+        self.tell(Loss {
+            cpu: self.account.cpu(number).unwrap_or(0),
+            from,
+            to: end.max(from),
+            events: 0,
+            packets: 0,
+            packets_before: 0,
+            damage: Some(damage.clone()),
+        });
+    }
+
+    /// A stream ends before the trace does: all later events of its CPU are missing.
+    fn cut(&mut self, number: usize) {
+        if let Some(stream) = self.streams.get_mut(number).and_then(Option::as_mut) {
+            stream.is_cut = true;
+            let end = stream.end;
+            self.lose(number, end);
+        }
+    }
+
+    /// The meaning of a stream's event to all views; none before the stream's first packet. The analyses hear
+    /// of what ended and of switches, not of the event.
+    pub fn happen<'e>(&mut self, number: usize, event: &Event<'e>) -> Option<Happened<'e>> {
+        self.account.item(number, &Item::Event(*event));
+        let cpu = self.stream(number)?.cpu;
+        let happened = self.schedule.event(event, cpu, &mut self.spans);
+        hand_out_spans(&mut self.spans, &mut self.analyses, &self.schedule);
+        if let Some(switch) = happened.switch {
+            let now = Moment::new(&self.schedule, event, &happened);
+            for analysis in &mut self.analyses {
+                analysis.switch(&switch, &now);
+            }
+        }
+        Some(happened)
+    }
+
+    /// The analyses hear of an event.
+    pub fn analyse(&mut self, event: &Event<'_>, happened: &Happened<'_>) {
+        let now = Moment::new(&self.schedule, event, happened);
+        for &place in &self.curious {
+            self.analyses[place].any(event, &now);
+        }
+        let key = (event.layout.stream_id, event.layout.id);
+        for &(receiver, which) in self.routes.get(&key).into_iter().flatten() {
+            match receiver {
+                Receiver::Interrupts if !self.schedule.has_interrupts(now.cpu) => {}
+                Receiver::Interrupts => {
+                    if let Some(interrupt) = self.interrupts.event(which, event, now.cpu) {
+                        for analysis in &mut self.analyses {
+                            analysis.interrupt(&interrupt, &self.schedule);
+                        }
+                    }
+                }
+                Receiver::Analysis(place) => self.analyses[place].event(which, event, &now),
+            }
+        }
+    }
+
+    /// The trace is over at this time.
+    pub fn end(mut self, time: u64) -> Ended<A> {
+        for number in 0..self.streams.len() {
+            if let Some(stream) = self.stream(number).filter(|stream| stream.is_cut) {
+                self.tell(Loss {
+                    cpu: self.schedule.number(stream.cpu),
+                    from: stream.end,
+                    to: time.max(stream.end),
+                    events: 0,
+                    packets: 0,
+                    packets_before: 0,
+                    damage: None,
+                });
+            }
+        }
+        self.schedule.end(time, &mut self.spans);
+        hand_out_spans(&mut self.spans, &mut self.analyses, &self.schedule);
+        Ended {
+            analyses: self.analyses,
+            account: self.account,
+            extent: self.extent,
+        }
+    }
+
+    fn stream(&self, number: usize) -> Option<Stream> {
+        self.streams.get(number).copied().flatten()
+    }
+
+    /// Hands out a loss.
+    fn tell(&mut self, loss: Loss) {
+        for analysis in &mut self.analyses {
+            analysis.loss(&loss);
+        }
+        self.losses.push(loss);
+    }
+
+    /// Events of a stream are missing from this time on, up to where it is whole again.
+    fn lose(&mut self, number: usize, time: u64) {
+        let stream = self.streams.get_mut(number).and_then(Option::as_mut);
+        let Some(stream) = stream.filter(|stream| !stream.is_missing) else {
+            return;
+        };
+        stream.is_missing = true;
+        let Stream { cpu, kinds, .. } = *stream;
+        self.schedule.lose(cpu, kinds, time, &mut self.spans);
+        hand_out_spans(&mut self.spans, &mut self.analyses, &self.schedule);
+        if kinds.interrupts {
+            self.interrupts.lose(cpu);
+        }
+        for analysis in &mut self.analyses {
+            if kinds.interrupts {
+                analysis.interrupts_lost(cpu);
+            }
+            if kinds.schedule || kinds.pairs {
+                analysis.lost(&self.schedule, time);
+            }
+        }
+    }
+}
+
+/// Gives the analyses what has ended.
+fn hand_out_spans<A: Analysis + ?Sized>(
+    spans: &mut Vec<Span>,
+    analyses: &mut [Box<A>],
+    schedule: &Schedule,
+) {
+    for span in spans.drain(..) {
+        for analysis in &mut *analyses {
+            analysis.span(&span, schedule);
+        }
+    }
+}

@@ -179,7 +179,7 @@ pub fn picks_nothing(events: &[Event], awaited: &[Event], word: &String) -> Opti
     if awaited.iter().any(|event| event.matches(&pattern)) {
         return (!pattern.names_subsystem()).then(|| {
             format!(
-                "no event of a module that is loaded matches `{word}`: others are to be chosen as SUBSYSTEM:EVENT"
+                "no event of a loaded module matches `{word}`: write SUBSYSTEM:EVENT to choose one of another module"
             )
         });
     }
@@ -191,7 +191,7 @@ pub fn picks_nothing(events: &[Event], awaited: &[Event], word: &String) -> Opti
         return None;
     }
     Some(format!(
-        "no event of rtrace's own matches `{word}`: ftrace has some, to be chosen as SUBSYSTEM:EVENT"
+        "no event of rtrace matches `{word}`: write SUBSYSTEM:EVENT to choose one of ftrace"
     ))
 }
 
@@ -338,7 +338,7 @@ mod tests {
         assert!(said.ends_with("did you mean xfs:*?"), "{said}");
         let awaited = [Event::parse("kvm:kvm_exit".to_owned(), "")];
         let said = picks_nothing(&all, &awaited, &"kvm_e*".to_owned()).unwrap();
-        assert!(said.contains("a module that is loaded"), "{said}");
+        assert!(said.contains("a loaded module"), "{said}");
         assert_eq!(picks_nothing(&all, &awaited, &"kvm".to_owned()), None);
     }
 

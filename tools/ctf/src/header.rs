@@ -217,7 +217,7 @@ fn complaint(header: &PacketHeader, uuid: Option<Uuid>) -> Option<String> {
     } else if uuid.is_some_and(|expected| expected.into_bytes() != own) {
         format!("a packet of another trace ({})", Uuid::from_bytes(own))
     } else if packet_size % 8 != 0 || content_size % 8 != 0 {
-        format!("sizes of {content_size} and {packet_size} bits are no whole bytes")
+        format!("sizes of {content_size} and {packet_size} bits are not whole bytes")
     } else if content_size > packet_size {
         format!("{content_size} bits of content in a packet of {packet_size}")
     } else if content_size < PacketHeader::SIZE as u64 * 8 {

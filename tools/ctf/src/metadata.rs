@@ -350,7 +350,7 @@ fn add_event(
     })?;
     match class.events.insert(event) {
         true => Ok(()),
-        false => Err(statement.error(format!("event id {id} for the second time"))),
+        false => Err(statement.error(format!("event id {id} is defined twice"))),
     }
 }
 

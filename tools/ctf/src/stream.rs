@@ -258,7 +258,7 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
                 return match found {
                     None => Ok(None),
                     Some(next) => {
-                        let what = "a packet that ends behind the file's end".to_owned();
+                        let what = "a packet that ends after the end of the file".to_owned();
                         Err(self.skip(begin, next.offset, what))
                     }
                 };

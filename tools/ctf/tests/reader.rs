@@ -315,7 +315,7 @@ fn what_is_wrong_is_told_with_its_place() {
         (40, 0, "ends at 0"),
         (48, 0, "less than a packet header"),
         (48, u64::MAX - 7, "of content in a packet"),
-        (48, 4097, "no whole bytes"),
+        (48, 4097, "not whole bytes"),
         (56, u64::MAX - 7, "a packet of"),
         (64, 0, "packet_seq_num is 0"),
     ] {

@@ -58,7 +58,7 @@ impl Hello {
                     version.escape_debug()
                 ))
             }
-            _ => return Err("no hello of rtrace's".to_owned()),
+            _ => return Err("the peer does not speak rtrace's protocol".to_owned()),
         }
         let (mut host, mut uuid, mut watch, mut streams) = (None, None, None, Vec::new());
         for line in lines {
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_refused() {
         for (text, why) in [
-            ("", "no hello"),
-            ("GET / HTTP/1.1\r\n", "no hello"),
+            ("", "does not speak rtrace's protocol"),
+            ("GET / HTTP/1.1\r\n", "does not speak rtrace's protocol"),
             ("rtrace-network 2\nhost a\n", "version 2 of the protocol"),
             ("rtrace-network 1\n", "a hello needs"),
             ("rtrace-network 1\nhost a\n", "a hello needs"),

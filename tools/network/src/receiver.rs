@@ -207,7 +207,9 @@ impl Receiver {
         wire.set_deadline(None);
         match first {
             Message::Hello(hello) => Ok(hello),
-            _ => Err(Trouble::lasting("no hello of rtrace's")),
+            _ => Err(Trouble::lasting(
+                "the peer does not speak rtrace's protocol",
+            )),
         }
     }
 

@@ -160,7 +160,7 @@ impl<'a> Reception<'a> {
 
     fn open(&mut self, number: u32, name: StreamName) -> Result<(), Trouble> {
         if number as usize != self.streams.len() || number as usize >= STREAMS {
-            return Err(invalid(format!("stream {number} is out of turn")).into());
+            return Err(invalid(format!("stream {number} is not the next one")).into());
         }
         if self.streams.iter().any(|(known, _)| *known == name) {
             return Err(invalid(format!("stream {name} is opened twice")).into());
@@ -189,7 +189,7 @@ impl<'a> Reception<'a> {
         }
         let mut head = [0; PacketHeader::SIZE];
         if (size as usize) < head.len() {
-            return Err(invalid(format!("{size} bytes are no packet")).into());
+            return Err(invalid(format!("{size} bytes are too few for a packet")).into());
         }
         self.wire.read_exact(&mut head)?;
         let path = name.to_string();
@@ -198,7 +198,10 @@ impl<'a> Reception<'a> {
         let header = packet.header;
         let (cpu, sequence) = (header.cpu_id, header.packet_seq_num);
         if packet.size() != size.into() || cpu != name.cpu || sequence == u64::MAX {
-            return Err(invalid(format!("{name}: a packet is not as it should be")).into());
+            return Err(invalid(format!(
+                "{name}: the size, CPU or number of a packet is wrong"
+            ))
+            .into());
         }
         let mut incoming = Incoming::new(self.wire, &head, size as usize);
         if self.sink.has(number, sequence) {

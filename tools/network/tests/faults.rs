@@ -193,7 +193,7 @@ fn garbage_harms_nothing() {
     assert!(refused(&[1, 0, 0, 0, 0, 0, 0, 0x7f]).contains("too long"));
     let newer = [&[1, 0, 0, 0, 17, 0, 0, 0][..], b"rtrace-network 9\n"].concat();
     assert!(refused(&newer).contains("version 9"));
-    assert!(refused(&Message::Done.to_bytes()).contains("no hello"));
+    assert!(refused(&Message::Done.to_bytes()).contains("does not speak"));
     // These bytes follow after the beginning of a trace.
     let stream = Message::Stream {
         number: 0,
@@ -211,7 +211,10 @@ fn garbage_harms_nothing() {
     damaged[0] ^= 1;
     let other = small_packet(1, 0).1;
     for (i, (words, why)) in [
-        (vec![stream.to_bytes(), stream.to_bytes()], "out of turn"),
+        (
+            vec![stream.to_bytes(), stream.to_bytes()],
+            "not the next one",
+        ),
         (vec![whole.clone()], "unknown stream"),
         (
             vec![stream.to_bytes(), whole.clone()],
@@ -241,7 +244,7 @@ fn garbage_harms_nothing() {
                 head(other.len()).to_bytes(),
                 other,
             ],
-            "not as it should be",
+            "number of a packet is wrong",
         ),
         (
             vec![
@@ -251,7 +254,7 @@ fn garbage_harms_nothing() {
                 full.clone(),
                 vec![0; 8],
             ],
-            "not as it should be",
+            "number of a packet is wrong",
         ),
         (
             vec![Message::Stats("trace 1\nstate over\n".to_owned()).to_bytes()],

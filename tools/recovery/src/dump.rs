@@ -65,7 +65,7 @@ pub fn find(memory: &mut impl Memory) -> Result<Found> {
     }
     let [root] = roots.as_slice() else {
         return Err(unrecoverable(if roots.is_empty() {
-            "there is no rtrace in it: the module was not loaded, or the dump has not its memory"
+            "there is no rtrace in it: the module was not loaded, or the dump lacks its memory"
                 .into()
         } else {
             "there is more than one rtrace in it".into()
@@ -73,7 +73,7 @@ pub fn find(memory: &mut impl Memory) -> Result<Found> {
     };
     if root.version != VERSION {
         return Err(unrecoverable(format!(
-            "what is there has version {} of the layout, not {VERSION}: it takes the rtrace that recorded it",
+            "the buffers have version {} of the layout, not {VERSION}: use the rtrace that recorded them",
             root.version
         )));
     }

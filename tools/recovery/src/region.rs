@@ -32,7 +32,7 @@ impl<'a> Region<'a> {
         let header = RegionHeader::parse(bytes).map_err(|why| match why {
             NoHeader::Empty => "there is no trace".to_owned(),
             NoHeader::Version(version) => format!(
-                "what is there has version {version} of the layout, not {}: it takes the rtrace that recorded it",
+                "the buffers have version {version} of the layout, not {}: use the rtrace that recorded them",
                 rtrace_abi::region::VERSION
             ),
             NoHeader::Damaged => "its header is damaged".to_owned(),

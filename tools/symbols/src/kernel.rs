@@ -40,9 +40,7 @@ impl Kernel {
         }
         let kernel = Self::parse(&fs::read_to_string("/proc/kallsyms").unwrap_or_default());
         if kernel.0.is_empty() {
-            say(
-                "/proc/kallsyms shows no addresses: be root to have the kernel's functions by name",
-            );
+            say("/proc/kallsyms shows no addresses: run as root to see names of kernel functions");
         }
         kernel
     }

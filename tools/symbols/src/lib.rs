@@ -56,8 +56,8 @@ impl Symbols {
         let lost = mappings.as_ref().map_or(0, |mappings| mappings.lost);
         if lost > 0 {
             say(format_args!(
-                "{lost} changes of what programs have mapped are not known: some of their functions have no \
-                 name, or that of another"
+                "{lost} changes of programs' mappings were lost: some of their functions have no \
+                 name, or a wrong one"
             ));
         }
         let (kernel, functions) = match saved {

@@ -52,9 +52,9 @@ impl Recorder {
         let mut out = BufWriter::new(file.with_context(|| dir.display().to_string())?);
         let mut cpus = Cpus::default();
         cpus.open_new()
-            .context("the kernel does not tell what programs map (perf_event_open)")?;
+            .context("cannot record the mappings of programs (perf_event_open)")?;
         // Changes in the meantime are recorded already.
-        write_processes(&mut out).context("cannot note what programs have mapped")?;
+        write_processes(&mut out).context("cannot write the mappings of programs")?;
         let stop = Arc::new(AtomicBool::new(false));
         let is_over = stop.clone();
         let thread = thread::spawn(move || {
@@ -72,7 +72,7 @@ impl Recorder {
                     Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {}
                     Err(error) if !is_blind => {
                         say(format_args!(
-                            "what programs map on a CPU that came online is not seen, some of their \
+                            "cannot record the mappings of programs on a new CPU, so some of their \
                              functions will have no name: {error}"
                         ));
                         is_blind = true;
@@ -96,7 +96,7 @@ impl Recorder {
             .thread
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread that writes it has panicked")));
-        let mut from = written.context("cannot note what programs have mapped")?;
+        let mut from = written.context("cannot write the mappings of programs")?;
         write_beside(dir, mappings::FILE, access, |to| {
             let [monotonic, realtime] = self.clocks;
             to.write_all(mappings::head(trace, monotonic, realtime).as_bytes())?;
@@ -237,7 +237,7 @@ impl<'a> Visitor<'a> for Line {
     fn visit_lost(self, lost: Lost, metadata: RecordMetadata) -> Option<String> {
         let ns = metadata.sample_id().time()?;
         say(format_args!(
-            "{} changes of what programs have mapped were lost: some of their functions will have no name",
+            "{} changes of programs' mappings were lost: some of their functions will have no name",
             lost.lost
         ));
         Some(format!("lost {ns} {}", lost.lost))

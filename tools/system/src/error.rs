@@ -21,7 +21,7 @@ pub enum Error {
         reason: String,
     },
     /// The tree is closed to this user.
-    #[error("{}: permission denied: be root (try sudo), or in the group that the module was given (gid=, mode=)", path.display())]
+    #[error("{}: permission denied: run as root (try sudo), or as a member of the group that may use rtrace (module parameters gid=, mode=)", path.display())]
     NotAllowed {
         /// The directory that could not be read.
         path: PathBuf,

@@ -5,13 +5,13 @@
 //!
 //! ```text
 //! rtrace mappings 1
-//! trace UUID                                  whose it is
+//! trace UUID                                  identity of the trace
 //! clock MONOTONIC REALTIME                    two clocks at one moment, in nanoseconds
-//! map NS PID ADDRESS LENGTH OFFSET ID PATH    code of a file was mapped (numbers in hexadecimal but NS and PID)
+//! map NS PID ADDRESS LENGTH OFFSET ID PATH    code of a file was mapped (numbers are hexadecimal, except NS and PID)
 //! fork NS PID TID PARENT                      a thread began; in a process of its own it has the parent's memory
-//! exec NS PID                                 the process has another program, and nothing mapped
+//! exec NS PID                                 the process executed a program: earlier mappings are gone
 //! exit NS PID TID                             a thread ended
-//! lost NS COUNT                               so many changes are not known
+//! lost NS COUNT                               COUNT changes were lost
 //! ```
 //!
 //! NS is CLOCK_MONOTONIC in nanoseconds; 0 means that the state existed at the start. ID is the file's build id, or

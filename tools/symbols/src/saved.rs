@@ -4,12 +4,12 @@
 //!
 //! ```text
 //! rtrace symbols 1
-//! trace UUID                  whose it is
+//! trace UUID                  identity of the trace
 //! kernel
-//! ADDRESS SIZE NAME           functions of the kernel (numbers in hexadecimal), and of modules
+//! ADDRESS SIZE NAME           functions of the kernel and of modules (numbers are hexadecimal)
 //! ADDRESS SIZE NAME [MODULE]
 //! file ID PATH                a file, as in the mappings
-//! OFFSET SIZE NAME            functions of the file, by their places in it
+//! OFFSET SIZE NAME            functions of the file, by their offsets in it
 //! ```
 
 use super::elf::Function;

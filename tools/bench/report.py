@@ -287,7 +287,7 @@ def scaling(data, charts):
     labels = data[cpus[0]]["tracers"]
     yield table("Instructions per event with so many CPUs firing at once (sched_switch, overwrite)", ["", *cpus],
                 [[label, *(number(data[n]["tracers"][label]) for n in cpus)] for label in labels],
-                "Those of the firing CPU itself, without the end of a packet.")
+                "Instructions of the firing CPU itself, without the end of a packet.")
 
 
 def primitives(data, charts):

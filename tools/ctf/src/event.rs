@@ -178,11 +178,7 @@ impl<'m> Scan<'m> {
     }
 
     /// The next event, which begins at `from` in `bytes`. After a fault the position is the same as before.
-    pub(super) fn find(
-        &mut self,
-        bytes: &[u8],
-        from: usize,
-    ) -> std::result::Result<Found, Fault> {
+    pub(super) fn find(&mut self, bytes: &[u8], from: usize) -> std::result::Result<Found, Fault> {
         let ends = || Fault::Short("the packet ends within an event".to_owned());
         let mut rest = bytes.get(from..).unwrap_or_default();
         let length = from + rest.len();

@@ -127,11 +127,11 @@ impl<'a> Cursor<'a> {
 
     /// The value of the field of this number, which is the length of a later one.
     fn length(&self, field: usize) -> Option<u64> {
-        if let Some(lengths) = &self.lengths {
-            return lengths.get(field).copied();
-        }
-        match (&self.fields.get(field)?.ty, self.places.begin(field)?) {
-            (Type::Integer(integer), begin) => match number(*integer, self.payload, begin)? {
+        let Some(begin) = self.places.begin(field) else {
+            return self.lengths.as_ref()?.get(field).copied();
+        };
+        match &self.fields.get(field)?.ty {
+            Type::Integer(integer) => match number(*integer, self.payload, begin)? {
                 Value::Unsigned(length) => Some(length),
                 _ => None,
             },

@@ -232,8 +232,7 @@ impl Stream {
             path: self.files.first().cloned().unwrap_or_default(),
             cause: io::Error::other("the thread that decodes it has ended"),
         };
-        self.batch
-            .mark(self.batch.time, Kind::Failed(Some(error)));
+        self.batch.mark(self.batch.time, Kind::Failed(Some(error)));
         self.batch.rest = Rest::Over;
     }
 

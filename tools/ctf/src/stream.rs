@@ -310,7 +310,9 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
             return false;
         }
         match self.headers.peek(next.end()) {
-            Some(second) => !fits(Some(*at), &second) && self.link_after(Some(*next), &second).is_ok(),
+            Some(second) => {
+                !fits(Some(*at), &second) && self.link_after(Some(*next), &second).is_ok()
+            }
             None => self.last().is_some(),
         }
     }

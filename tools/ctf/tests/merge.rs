@@ -344,3 +344,94 @@ fn a_stream_goes_on_in_the_next_chunk() {
     assert_eq!(expected.len(), 6 + 6 + 2 + 2);
     assert_eq!(items(&chunks).unwrap(), expected);
 }
+
+/// Streams of many windows, which other threads decode: the items are those that one thread would give.
+#[test]
+fn long_streams_come_in_order_of_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = "x".repeat(200_000);
+    // Of each stream: events in a packet, and packets.
+    let shapes = [(50_000, 2), (3, 9_000), (700, 40), (0, 600), (20_000, 3)];
+    let (mut streams, mut expected) = (Vec::new(), Vec::new());
+    for (cpu, (events, packets)) in (0_u32..).zip(shapes) {
+        let (mut time, mut bytes) = (u64::from(cpu), Vec::new());
+        for number in 0..packets {
+            let mut builder = packet(cpu, number, time);
+            for event in 0..events {
+                time += u64::from(cpu) + event % 3;
+                builder = match event {
+                    // Longer than a window, in the middle of a packet and at its end.
+                    300 | 699 if number % 7 == 1 => builder.exec(time, &long, 7),
+                    _ => builder.softirq(time, 0),
+                };
+                expected.push((time, cpu as usize));
+            }
+            time += 10;
+            bytes.push(builder.close(time, 8));
+        }
+        streams.push((cpu, bytes));
+    }
+    write(dir.path(), &streams);
+    expected.sort();
+    let merged = items(dir.path()).unwrap();
+    let packets = |stream: usize| {
+        let of = merged.iter().filter(move |(other, _)| *other == stream);
+        of.filter_map(|(_, text)| text.strip_prefix("packet ")?.parse::<u64>().ok())
+    };
+    for (stream, (_, count)) in shapes.into_iter().enumerate() {
+        assert!(packets(stream).eq(0..count), "{stream}");
+    }
+    let events = merged.iter().filter_map(|(stream, text)| {
+        let time = text.strip_prefix("event ")?;
+        Some((time.parse::<u64>().unwrap(), *stream))
+    });
+    assert!(events.eq(expected), "events are missing or not in order");
+    let ends = merged.iter().filter(|(_, text)| text == "end 0");
+    assert_eq!(ends.count(), shapes.len());
+}
+
+/// Damage far from a stream's begin is where it is, and hides nothing else.
+#[test]
+fn damage_in_a_long_stream_hides_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    const EVENTS: u64 = 5_000;
+    let stream = |cpu: u32| {
+        let packets = (0..20).map(move |number| {
+            let begin = number * 10 * EVENTS;
+            let events = packet(cpu, number, begin);
+            let events = (1..EVENTS).fold(events, |all, n| match (cpu, number, n) {
+                (1, 13, 2_500) => all.event(30, begin + n, &[]),
+                _ => all.softirq(begin + n, 0),
+            });
+            events.close(begin + EVENTS, 8)
+        });
+        packets.collect::<Vec<_>>()
+    };
+    write(dir.path(), &[(0, stream(0)), (1, stream(1))]);
+    let items = items(dir.path()).unwrap();
+    let begin = 13 * 10 * EVENTS;
+    let at = |text: &str| {
+        let place = items
+            .iter()
+            .position(|(stream, other)| *stream == 1 && other == text);
+        place.unwrap_or_else(|| panic!("no {text}"))
+    };
+    let damage = items
+        .iter()
+        .position(|(_, text)| text.starts_with("damaged"));
+    let damage = damage.expect("damage");
+    let what = "an event of unknown id 30";
+    assert!(items[damage]
+        .1
+        .starts_with(&format!("damaged {}, ", begin + 2_500)));
+    assert!(items[damage].1.ends_with(what));
+    assert!(at(&format!("event {}", begin + 2_499)) < damage);
+    let whole = at(&format!("whole {}", begin + EVENTS));
+    assert!(damage < whole && whole < at("packet 14"));
+    let events = |stream: usize| {
+        let of = items.iter().filter(move |(other, _)| *other == stream);
+        of.filter(|(_, text)| text.starts_with("event")).count() as u64
+    };
+    assert_eq!(events(0), 20 * (EVENTS - 1));
+    assert_eq!(events(1), 20 * (EVENTS - 1) - 2_500);
+}

@@ -4,7 +4,7 @@
 //! damaged is shown, and the exit code is an error.
 
 use super::machine::{self, Loss, Random};
-use super::{declare, report};
+use super::{declare, packet, report, US};
 use assert_cmd::Command;
 use serde_json::Value;
 use std::fs;
@@ -211,4 +211,28 @@ fn a_damaged_end_is_shown() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(text.contains("Unfinished"), "{text}");
     }
+}
+
+/// Between two packets a third one is damaged: what the CPU ran is known again from the last one's begin.
+#[test]
+fn a_cpu_is_known_again_after_damage() {
+    let dir = TempDir::new().unwrap();
+    let (idle, shell) = ((0, "swapper/0"), (7, "sh"));
+    let first = packet(0, 0, 0)
+        .switch(10 * US, idle, shell)
+        .close(20 * US, 8);
+    let second = packet(0, 1, 20 * US).irq_exit(25 * US, 9).close(30 * US, 8);
+    let third = packet(0, 2, 40 * US)
+        .switch(50 * US, shell, idle)
+        .switch(60 * US, idle, shell)
+        .switch(80 * US, shell, idle)
+        .close(100 * US, 8);
+    let damaged = vec![0; second.len()];
+    super::write(dir.path(), &[(0, vec![first, damaged, third])]);
+    let output = run(&["report", "--threads", "--cpu", "--json"], dir.path());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // From 10 to 20 us, from 40 to 50 us, from 60 to 80 us.
+    assert_eq!(report["threads"]["threads"][0]["running_ns"], 40_000);
+    assert_eq!(report["cpu"]["cpus"][0]["idle_ns"], 40_000);
+    assert_eq!(report["cpu"]["cpus"][0]["unknown_ns"], 20_000);
 }

@@ -9,8 +9,9 @@
 use rtrace_abi::header::Layout;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::fs;
 use std::path::Path;
-use synthetic::{PacketBuilder, OPENAT_EXIT, READ_EXIT, WAKING};
+use synthetic::{Channel, PacketBuilder, OPENAT_EXIT, READ_EXIT, WAKING};
 
 /// A step of the machine, in clock ticks: each thread has ticks of its own within it, so that no two
 /// events have the same time.
@@ -41,6 +42,9 @@ enum Event {
     ReadExit,
     Open,
     OpenExit(i64),
+    /// The entry, or the exit.
+    Irq(bool),
+    Softirq(bool),
     /// Of this thread.
     Waking(i32),
     /// From a thread, left in this state, to another.
@@ -102,32 +106,128 @@ impl Random {
 
 /// Has `threads` threads, at most as many as CPUs, do so many things, and writes the trace.
 pub fn write(dir: &Path, random: &mut Random, cpus: usize, threads: i32, loss: Loss) -> Truth {
-    let mut machine = Machine {
-        events: vec![Vec::new(); cpus],
-        runs: vec![0; cpus],
-        truth: Truth::default(),
-    };
-    let mut queue = BinaryHeap::new();
-    for tid in 1..=threads {
-        queue.push(Reverse((STEP * 10 + tid as u64, tid, Next::Wake(false))));
-    }
-    for _ in 0..400 {
-        let Some(Reverse((time, tid, next))) = queue.pop() else {
-            break;
-        };
-        let (steps, then) = machine.does(random, time, tid, next);
-        queue.push(Reverse((time + steps * STEP, tid, then)));
-    }
-    let end = machine.truth.end;
-    let streams: Vec<_> = (0_u32..)
-        .zip(machine.events)
-        .map(|(cpu, events)| (cpu, packets(random, cpu, &events, loss, end, add)))
-        .collect();
+    let (machine, truth) = Machine::run(random, cpus, threads, false);
+    let streams = streams(random, machine, 0, loss, truth.end);
     synthetic::write(dir, Layout::Compact, &streams).unwrap();
-    machine.truth
+    truth
+}
+
+/// Channels of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channels {
+    One,
+    /// The schedule, system calls, interrupts: each has losses of its own.
+    Three,
+}
+
+/// Writes the trace of a machine of 4 CPUs with interrupts.
+pub fn write_with_interrupts(dir: &Path, random: &mut Random, channels: Channels, loss: Loss) {
+    let (all, truth) = Machine::run(random, 4, 3, true);
+    let of = |event: &Event| match (channels, event) {
+        (Channels::One, _) | (_, Event::Waking(_) | Event::Switch(..)) => 0,
+        (_, Event::Read | Event::ReadExit | Event::Open | Event::OpenExit(_)) => 1,
+        (_, Event::Irq(_) | Event::Softirq(_)) => 2,
+    };
+    let names = ["channel0", "calls", "interrupts"];
+    let names = &names[..if channels == Channels::One { 1 } else { 3 }];
+    let streams: Vec<_> = (0..)
+        .zip(names)
+        .map(|(class, _)| {
+            let own = |events: &Vec<(u64, Event)>| {
+                let events = events.iter().copied();
+                events.filter(|(_, event)| of(event) == class).collect()
+            };
+            streams(
+                random,
+                all.iter().map(own).collect(),
+                class,
+                loss,
+                truth.end,
+            )
+        })
+        .collect();
+    let channels: Vec<_> = names
+        .iter()
+        .zip(&streams)
+        .map(|(name, streams)| Channel {
+            name,
+            layout: Layout::Compact,
+            streams,
+        })
+        .collect();
+    synthetic::write_channels(dir, &channels).unwrap();
+    if names.len() == 1 {
+        return;
+    }
+    // Each channel describes its own events only.
+    let path = dir.join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    let kept = text.split_inclusive("};\n\n").filter(|block| {
+        let mut own = ["sched_", "syscall_", "irq_"].into_iter().enumerate();
+        !block.trim_start().starts_with("event {")
+            || own.any(|(class, prefix)| {
+                block.contains(&format!("stream_id = {class};"))
+                    && block.contains(&format!("name = \"{prefix}"))
+            })
+    });
+    let kept: String = kept.collect();
+    fs::write(&path, kept).unwrap();
+}
+
+/// The streams of a channel with these events by CPU.
+fn streams(
+    random: &mut Random,
+    events: Vec<Vec<(u64, Event)>>,
+    class: u32,
+    loss: Loss,
+    end: u64,
+) -> Vec<(u32, Vec<Vec<u8>>)> {
+    let cpus = (0_u32..).zip(events);
+    cpus.map(|(cpu, events)| {
+        (
+            cpu,
+            packets_of(random, (cpu, class), &events, loss, end, add),
+        )
+    })
+    .collect()
+}
+
+impl Machine {
+    /// Returns the events of each CPU, in order of time.
+    fn run(
+        random: &mut Random,
+        cpus: usize,
+        threads: i32,
+        has_interrupts: bool,
+    ) -> (Vec<Vec<(u64, Event)>>, Truth) {
+        let mut machine = Machine {
+            has_interrupts,
+            events: vec![Vec::new(); cpus],
+            runs: vec![0; cpus],
+            truth: Truth::default(),
+        };
+        let mut queue = BinaryHeap::new();
+        for tid in 1..=threads {
+            queue.push(Reverse((STEP * 10 + tid as u64, tid, Next::Wake(false))));
+        }
+        for _ in 0..400 {
+            let Some(Reverse((time, tid, next))) = queue.pop() else {
+                break;
+            };
+            let (steps, then) = machine.does(random, time, tid, next);
+            queue.push(Reverse((time + steps * STEP, tid, then)));
+        }
+        for events in &mut machine.events {
+            events.retain(|(time, _)| *time <= machine.truth.end);
+            events.sort_by_key(|(time, _)| *time);
+        }
+        (machine.events, machine.truth)
+    }
 }
 
 struct Machine {
+    /// Whether an interrupt and a softirq come in each open.
+    has_interrupts: bool,
     /// By CPU.
     events: Vec<Vec<(u64, Event)>>,
     /// The thread on each CPU; 0 if none.
@@ -168,6 +268,16 @@ impl Machine {
             Next::Open => {
                 truth.opens += 1;
                 events.push((time, Event::Open));
+                if self.has_interrupts {
+                    for (steps, event) in [
+                        (50, Event::Softirq(true)),
+                        (60, Event::Irq(true)),
+                        (70, Event::Irq(false)),
+                        (90, Event::Softirq(false)),
+                    ] {
+                        events.push((time + steps * STEP, event));
+                    }
+                }
                 (OPEN, Next::OpenExit)
             }
             Next::OpenExit => {
@@ -202,6 +312,18 @@ pub fn packets<E: Copy>(
     end: u64,
     add: fn(PacketBuilder, u64, E) -> PacketBuilder,
 ) -> Vec<Vec<u8>> {
+    packets_of(random, (cpu, 0), events, loss, end, add)
+}
+
+/// The same of a stream class.
+fn packets_of<E: Copy>(
+    random: &mut Random,
+    (cpu, class): (u32, u32),
+    events: &[(u64, E)],
+    loss: Loss,
+    end: u64,
+    add: fn(PacketBuilder, u64, E) -> PacketBuilder,
+) -> Vec<Vec<u8>> {
     let (mut packets, mut number, mut discarded) = (Vec::new(), 0, 0);
     let mut rest = events;
     while !rest.is_empty() {
@@ -210,7 +332,8 @@ pub fn packets<E: Copy>(
         rest = left;
         // No packet behind it would say that the last one is missing.
         let hit = random.below(4) == 0 && !rest.is_empty();
-        let mut packet = PacketBuilder::new(Layout::Compact, cpu, number, events[0].0);
+        let packet = PacketBuilder::new(Layout::Compact, cpu, number, events[0].0);
+        let mut packet = packet.stream(class);
         number += 1;
         if hit && loss == Loss::Packets {
             continue;
@@ -240,6 +363,10 @@ fn add(packet: PacketBuilder, time: u64, event: Event) -> PacketBuilder {
         Event::ReadExit => packet.syscall_exit(READ_EXIT, time, 1),
         Event::Open => packet.openat(time, "/etc/hosts"),
         Event::OpenExit(ret) => packet.syscall_exit(OPENAT_EXIT, time, ret),
+        Event::Irq(true) => packet.irq(time, 24, "disk"),
+        Event::Irq(false) => packet.irq_exit(time, 24),
+        Event::Softirq(true) => packet.softirq(time, 1),
+        Event::Softirq(false) => packet.softirq_exit(time, 1),
         Event::Waking(tid) => packet.wake(WAKING, time, task(tid)),
         Event::Switch(prev, state, next) => packet.switch_from(time, task(prev), state, task(next)),
     }

@@ -13,6 +13,7 @@ mod irq;
 mod latency;
 mod lines;
 mod locks;
+#[allow(dead_code)]
 mod machine;
 mod state;
 mod syscalls;

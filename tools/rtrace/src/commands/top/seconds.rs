@@ -5,7 +5,6 @@
 use super::table::{Column, Table};
 use super::tally::Tally;
 use analysis::engine::Engine;
-use analysis::head::Extent;
 use analysis::loss::Account;
 use analysis::{Analysis, Answer, Catalogue};
 use consumer::viewer::View;
@@ -32,6 +31,8 @@ struct Described {
     engine: Engine<Tally>,
     /// The time from table to table, in clock ticks.
     ticks: u64,
+    /// Whether no event was read yet, and no table was asked for.
+    is_beginning: bool,
 }
 
 impl Seconds {
@@ -67,9 +68,15 @@ impl Seconds {
 
     /// All that happened before this time has come.
     fn reach(&mut self, time: u64) {
-        let Some(Described { engine, ticks }) = &mut self.described else {
+        let Some(Described {
+            engine,
+            ticks,
+            is_beginning,
+        }) = &mut self.described
+        else {
             return;
         };
+        *is_beginning = false;
         let (schedule, tallies) = engine.parts();
         for tally in tallies {
             let since = |tally: &Tally| tally.since().checked_add(*ticks);
@@ -108,6 +115,7 @@ impl View for Seconds {
                 vec![Box::new(tally)],
             ),
             ticks: u64::try_from(ticks).unwrap_or(u64::MAX).max(1),
+            is_beginning: true,
         });
         Ok(())
     }
@@ -116,18 +124,22 @@ impl View for Seconds {
         if let Item::Event(event) = item {
             self.reach(event.timestamp);
         }
-        let Some(Described { engine, .. }) = &mut self.described else {
+        let Some(Described {
+            engine,
+            is_beginning,
+            ..
+        }) = &mut self.described
+        else {
             return Ok(());
         };
-        if let (Item::Packet(packet), true) = (item, engine.extent() == Extent::default()) {
-            let begin = packet.at.header.timestamp_begin;
-            engine
-                .parts()
-                .1
-                .iter_mut()
-                .for_each(|tally| tally.begin(begin));
-        }
         engine.item(stream, item);
+        // The first packets of all streams come before all else.
+        if *is_beginning {
+            let begin = engine.extent().begin();
+            for tally in engine.parts().1 {
+                tally.begin(begin);
+            }
+        }
         Ok(())
     }
 

@@ -10,14 +10,15 @@ use crate::stream::WINDOW;
 use std::ops::Range;
 use system::Error;
 
-/// Bytes of the windows of all streams together, in one of the two batches of each, unless there are so many
-/// streams that each has the least window.
+/// The total size of the windows of all streams, in one of the two batches of each. With very many streams each has
+/// the least window instead.
 const WINDOWS: usize = 16 << 20;
 
 /// The least window.
 const LEAST_WINDOW: usize = 1 << 12;
 
-/// Bytes of a window for each event of a batch: the usual size of an event, and about that of a [`Found`].
+/// The number of bytes of a window for each event of a batch: the usual size of an event, and about that of a
+/// [`Found`].
 const EVENT: usize = 32;
 
 /// Maximum size of the batches of a stream.
@@ -38,7 +39,7 @@ pub(super) struct Limits {
 const MARK: usize = 8;
 
 impl Limits {
-    /// Of each of so many streams.
+    /// The limits of each stream, for this number of streams.
     pub fn of(streams: usize) -> Self {
         let bytes = (WINDOWS / streams.max(1)).clamp(LEAST_WINDOW, WINDOW);
         Self {
@@ -51,19 +52,19 @@ impl Limits {
 /// Items of a stream, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Bytes of the events.
+    /// The bytes of the events.
     pub bytes: Vec<u8>,
     /// The events.
     pub events: Vec<Found>,
     /// The other items.
     pub marks: Vec<Mark>,
-    /// What follows.
+    /// The kind of the item after the batch.
     pub rest: Rest,
-    /// When that is.
+    /// The time of that item.
     pub time: u64,
 }
 
-/// What follows a batch.
+/// The kind of the item after a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rest {
     /// Another batch.
@@ -71,7 +72,7 @@ pub(super) enum Rest {
     More,
     /// An event that does not fit a window.
     Long,
-    /// Nothing.
+    /// No item: the stream is over.
     Over,
 }
 
@@ -80,35 +81,35 @@ pub(super) enum Rest {
 pub(super) struct Mark {
     /// Number of events in the batch before it.
     pub events: usize,
-    /// When it is.
+    /// The time of the item.
     pub time: u64,
     /// The item.
     pub kind: Kind,
 }
 
-/// Which item.
+/// The kind of an item.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// A packet begins.
     Packet {
         /// Its header and place.
         at: PacketAt,
-        /// How it goes on from the one before it.
+        /// Its link to the previous packet.
         link: Link,
-        /// Whether damage was before it.
+        /// Whether damage came before it.
         after_damage: bool,
         /// The number of its file among the stream's.
         file: usize,
-        /// Those of its bytes that are in the batch.
+        /// The range of its bytes in the batch.
         content: Range<usize>,
     },
-    /// From here on nothing is missing.
+    /// From here on no event is missing.
     Whole,
     /// Bytes that cannot be read.
     Damaged(Damage),
-    /// The stream's end, with bytes of last packets that are not whole.
+    /// The stream's end, with the number of bytes of incomplete last packets.
     End(u64),
-    /// The stream cannot be read any further.
+    /// The rest of the stream cannot be read.
     Failed(Option<Error>),
 }
 

@@ -78,7 +78,7 @@ impl Position {
         self.at
     }
 
-    /// Leaves out the rest of a packet with `total` bytes of events.
+    /// Skips the rest of a packet with `total` bytes of events.
     pub(super) fn leave(&mut self, total: usize) {
         self.at = total;
     }
@@ -97,16 +97,16 @@ impl Position {
 pub(super) struct Found {
     /// Clock value.
     pub timestamp: u64,
-    /// The place of its layout in its class.
+    /// The index of its layout in its class.
     layout: u32,
-    /// First byte of its contexts, of its payload, and behind that.
+    /// The first byte of its contexts, the first byte of its payload, and the byte after the payload.
     contexts: u32,
     payload: u32,
     end: u32,
 }
 
 impl Found {
-    /// The event, of a stream of this class, in the bytes that it was found in.
+    /// The event of a stream of this class, in the bytes in which it was found.
     pub(super) fn event<'a>(&self, class: &'a StreamClass, bytes: &'a [u8]) -> Option<Event<'a>> {
         let (contexts, payload) = (self.contexts as usize, self.payload as usize);
         Some(Event {

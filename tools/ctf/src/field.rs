@@ -41,13 +41,13 @@ pub(super) struct Cursor<'a> {
     field: usize,
     /// The bit after the last field.
     end: usize,
-    /// The integers so far by the numbers of their fields, if a length may be one whose place only the
-    /// record knows.
+    /// The integers so far, by the numbers of their fields, if one may be the length of a sequence and its place
+    /// depends on the record.
     lengths: Option<Vec<u64>>,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of fields, which are at these places.
+    /// Begins at the first field. `places` has the places of the fields.
     pub(super) fn new(fields: &'a [FieldLayout], places: &'a Places, payload: &'a [u8]) -> Self {
         Self {
             fields,
@@ -125,7 +125,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// The value of the field of this number, which is the length of a later one.
+    /// The value of the field with this number, which is the length of a later field.
     fn length(&self, field: usize) -> Option<u64> {
         let Some(begin) = self.places.begin(field) else {
             return self.lengths.as_ref()?.get(field).copied();
@@ -139,7 +139,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The integers that begin at a bit of the payload, and the bit behind them.
+    /// The integers that begin at a bit of the payload, and the bit after them.
     fn several(&self, element: Integer, count: usize, begin: usize) -> Option<(Value<'a>, usize)> {
         let bits = count.checked_mul(usize::from(element.bits))?;
         let end = begin.checked_add(bits)?;
@@ -157,7 +157,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The integer that begins at a bit of `bytes`, if they have all of it.
+/// The integer that begins at a bit of `bytes`. [`None`]: `bytes` ends before it does.
 fn number<'a>(integer: Integer, bytes: &[u8], begin: usize) -> Option<Value<'a>> {
     let bits = u32::from(integer.bits);
     let (rest, bit) = (bytes.get(begin / 8..)?, begin % 8);

@@ -5,7 +5,7 @@
 use crate::metadata::EventLayout;
 use std::collections::HashMap;
 
-/// Ids below this number have a place in the index, however few events there are.
+/// Ids below this number have an entry in the index, for any number of events.
 const FIRST_IDS: usize = 64;
 
 /// The events of a stream class. The module numbers them from 0 on, so an index finds them; an id far beyond
@@ -14,13 +14,13 @@ const FIRST_IDS: usize = 64;
 pub struct EventLayouts {
     /// In the order of the description.
     all: Vec<EventLayout>,
-    /// By id: a place in `all`, or [`NONE`].
+    /// By id: an index in `all`, or [`NONE`].
     index: Vec<u32>,
-    /// The places of the other ids.
+    /// The indices of the other ids.
     far: HashMap<u32, u32>,
 }
 
-/// No place.
+/// No index.
 const NONE: u32 = u32::MAX;
 
 impl EventLayouts {
@@ -67,7 +67,7 @@ impl EventLayouts {
         true
     }
 
-    /// The place of an id, for [`Self::at`].
+    /// The index of an id, for [`Self::at`].
     pub(super) fn place(&self, id: u32) -> Option<u32> {
         match self.index.get(id as usize) {
             Some(&place) if place != NONE => Some(place),
@@ -76,7 +76,7 @@ impl EventLayouts {
         }
     }
 
-    /// The event at a place.
+    /// The event with this index.
     pub(super) fn at(&self, place: u32) -> Option<&EventLayout> {
         self.all.get(place as usize)
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All streams of a trace as one, in order of time. Two windows of each stream are in memory, and one file of
-//! each is open.
+//! Merges all streams of a trace in order of time. Two windows of each stream are in memory, and one file of each is
+//! open.
 //!
-//! A stream gives its items one after the other, each at a time that is not before the last one's.
-//! A heap has the time of each stream's next item; the stream at its top gives the next item of the
-//! trace. Where two streams have the same time, the first of those given to [`Merge::new`] goes first.
+//! A stream gives its items one after the other, each at a time that is not before that of the previous item. A heap
+//! has the time of each stream's next item. The stream at its top gives the next item of the trace. If two streams
+//! have the same time, the first of those given to [`Merge::new`] comes first.
 //!
-//! Items are decoded in batches. Once a stream needs a second one, the threads of a [`Pool`] fill the next
+//! Items are decoded in batches. When a stream needs a second batch, the threads of a [`Pool`] begin to fill the next
 //! batch of each stream while its last one is read. On a machine with one CPU there is no pool.
 
 use crate::batch::{Batch, Kind, Limits, Rest};
@@ -34,7 +34,7 @@ pub struct Merge {
     metadata: Arc<Metadata>,
     streams: Vec<Stream>,
     threads: Threads,
-    /// When each stream that has not ended has its next item, except the stream of the last item.
+    /// The time of the next item of each stream that has not ended, except the stream of the last item.
     queue: BinaryHeap<Reverse<(u64, usize)>>,
     /// The stream of the last item.
     last: Option<usize>,
@@ -84,7 +84,7 @@ impl Merge {
         Ok(item.map(|item| (number, item)))
     }
 
-    /// The stream of the next item, which is taken out of the queue.
+    /// The stream of the next item. Removes it from the queue.
     fn next_stream(&mut self) -> Option<usize> {
         let last = self.last.take();
         let next = last.and_then(|last| Some((self.streams[last].time(&mut self.threads)?, last)));
@@ -93,7 +93,7 @@ impl Merge {
             return Some(number);
         };
         match self.queue.peek_mut() {
-            // Another stream goes first; this one takes its place.
+            // Another stream comes first. This one replaces it in the queue.
             Some(mut top) if top.0 < next => {
                 let Reverse((_, number)) = std::mem::replace(&mut *top, Reverse(next));
                 Some(number)
@@ -106,14 +106,14 @@ impl Merge {
 /// The threads that decode.
 #[derive(Debug)]
 struct Threads {
-    /// Number of threads that the pool gets. 0: there is none.
+    /// The number of threads of the pool. 0: there is no pool.
     count: usize,
     /// Started when a stream needs its second batch.
     pool: Option<Pool>,
 }
 
 impl Threads {
-    /// For so many streams: one for each CPU but that of the merge.
+    /// The threads for this number of streams: one for each CPU except that of the merge.
     fn of(streams: usize) -> Self {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -134,13 +134,13 @@ impl Threads {
 #[derive(Debug)]
 struct Stream {
     files: Arc<[PathBuf]>,
-    /// None while a thread fills the next batch.
+    /// [`None`] while a thread fills the next batch.
     source: Option<Box<Source>>,
-    /// The way of that batch.
+    /// The channel through which that batch arrives.
     channel: (SyncSender<Filled>, Receiver<Filled>),
-    /// The items that were decoded,
+    /// The decoded items.
     batch: Batch,
-    /// and how many of them were given: events, and others.
+    /// The number of returned events; `marks`: of other returned items.
     events: usize,
     marks: usize,
     /// Whether `batch` is the first one.
@@ -164,7 +164,7 @@ impl Stream {
         })
     }
 
-    /// When the next item of the batch is.
+    /// The time of the next item of the batch.
     fn next_time(&self) -> Option<u64> {
         match self.batch.marks.get(self.marks) {
             Some(mark) if mark.events == self.events => Some(mark.time),
@@ -172,7 +172,7 @@ impl Stream {
         }
     }
 
-    /// When the next item is; none at the end.
+    /// The time of the next item. [`None`]: the stream ends.
     fn time(&mut self, threads: &mut Threads) -> Option<u64> {
         loop {
             if let Some(time) = self.next_time() {
@@ -186,14 +186,14 @@ impl Stream {
         }
     }
 
-    /// Has the next item in the batch.
+    /// Loads batches until one has the next item.
     fn load(&mut self, threads: &mut Threads) {
         while self.next_time().is_none() && self.batch.rest != Rest::Over {
             self.next_batch(threads);
         }
     }
 
-    /// Replaces a batch whose items were all given.
+    /// Replaces a batch whose items were all returned.
     fn next_batch(&mut self, threads: &mut Threads) {
         let is_first = std::mem::take(&mut self.is_first);
         let mut spare = Batch::default();
@@ -225,7 +225,7 @@ impl Stream {
         }
     }
 
-    /// The stream ends here, because its thread has panicked.
+    /// Ends the stream, because its thread has panicked.
     fn fail(&mut self) {
         self.batch.clear();
         let error = Error::Read {
@@ -236,7 +236,7 @@ impl Stream {
         self.batch.rest = Rest::Over;
     }
 
-    /// The error that is next.
+    /// The error, if the next item is one.
     fn failed(&mut self) -> Option<Error> {
         let mark = self.batch.marks.get_mut(self.marks)?;
         match &mut mark.kind {

@@ -4,12 +4,12 @@
 
 use crate::metadata::{FieldLayout, Type};
 
-/// Where fields begin, as far as that is the same in every record.
+/// The begins of fields, as far as they are the same in every record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Places {
-    /// First bits of the fields, up to and with the first field of variable size.
+    /// The first bits of the fields, up to and including the first field of variable size.
     begins: Vec<usize>,
-    /// Whether the length of a field is in another whose place is not the same in every record.
+    /// Whether a length is in a field whose place differs between records.
     pub has_far_lengths: bool,
 }
 

@@ -2,8 +2,8 @@
 
 //! Threads that fill batches.
 //!
-//! There is a job for each stream whose next batch is wanted. No job waits for anything, so a thread that needs
-//! the result of one can do those that no other thread has begun.
+//! There is a job for each stream whose next batch is wanted. No job waits. So a thread that needs the result of a
+//! job can meanwhile do jobs that no other thread has begun.
 
 use crate::batch::Batch;
 use crate::source::Source;
@@ -24,14 +24,14 @@ pub(super) struct Filled {
 pub(super) struct Job {
     /// The stream, and the memory for the batch.
     pub filled: Filled,
-    /// Where the batch goes.
+    /// The channel to which the batch is sent.
     pub to: SyncSender<Filled>,
 }
 
 impl Job {
     fn run(mut self) {
         self.filled.source.fill(&mut self.filled.batch);
-        // The receiver may be gone.
+        // The receiver may have ended.
         let _ = self.to.send(self.filled);
     }
 }
@@ -80,7 +80,7 @@ impl Shared {
 }
 
 impl Pool {
-    /// Starts so many threads, or as many of them as the system allows.
+    /// Starts this number of threads, or as many as the system allows.
     pub fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared::default());
         for _ in 0..threads {
@@ -99,7 +99,8 @@ impl Pool {
         self.shared.changed.notify_one();
     }
 
-    /// Waits for the result of a job, and does others meanwhile. None if the thread that did it has panicked.
+    /// Waits for the result of a job, and does other jobs meanwhile. [`None`]: the thread that did the job has
+    /// panicked.
     pub fn wait(&self, result: &Receiver<Filled>) -> Option<Filled> {
         loop {
             if let Ok(filled) = result.try_recv() {

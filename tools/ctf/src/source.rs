@@ -9,24 +9,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use system::Result;
 
-/// A stream, and what comes next in it.
+/// A stream, and the kind of its next item.
 #[derive(Debug)]
 pub(super) struct Source {
     metadata: Arc<Metadata>,
     files: Arc<[PathBuf]>,
-    /// Number of files that were opened.
+    /// The number of files that were opened.
     opened: usize,
-    /// None if the stream has no files at all.
+    /// [`None`]: the stream has no files.
     reader: Option<StreamReader<'static, Arc<Metadata>>>,
     limits: Limits,
     next: Next,
-    /// When that is.
+    /// The time of the next item.
     time: u64,
     /// The end of the packet that is being read.
     end: u64,
-    /// Whether events of it are missing up to there.
+    /// Whether events of the packet are missing.
     is_lossy: bool,
-    /// Bytes of last packets that are not whole.
+    /// Bytes of incomplete last packets.
     partial: u64,
 }
 
@@ -42,7 +42,7 @@ enum Next {
 }
 
 impl Source {
-    /// The stream in these files, the first of which is opened now.
+    /// Makes the stream of these files. Opens the first file.
     pub fn new(files: Arc<[PathBuf]>, metadata: Arc<Metadata>, limits: Limits) -> Result<Self> {
         let mut source = Self {
             metadata,
@@ -51,7 +51,7 @@ impl Source {
             reader: None,
             limits,
             next: Next::Packet,
-            // What is missing before the first packet of a stream is missing from the beginning on.
+            // If packets are missing before the first packet of a stream, they are missing from the beginning on.
             time: 0,
             end: 0,
             is_lossy: false,
@@ -61,7 +61,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Goes on in the next file. Returns whether there is one.
+    /// Continues in the next file. Returns whether there is one.
     fn next_file(&mut self) -> Result<bool> {
         let Some(path) = self.files.get(self.opened) else {
             return Ok(false);
@@ -73,8 +73,7 @@ impl Source {
         Ok(true)
     }
 
-    /// Fills a batch with the next items. An event that does not fit the window is left for
-    /// [`Self::fill_long`].
+    /// Fills a batch with the next items. Leaves an event that does not fit the window to [`Self::fill_long`].
     pub fn fill(&mut self, batch: &mut Batch) {
         self.fill_within(batch, self.limits.bytes);
     }
@@ -84,11 +83,11 @@ impl Source {
         self.fill_within(batch, usize::MAX);
     }
 
-    /// Fills a batch; for one event the window may have `most` bytes.
+    /// Fills a batch. The window may have `most` bytes for one event.
     fn fill_within(&mut self, batch: &mut Batch, most: usize) {
         batch.clear();
         let mut bytes = std::mem::take(&mut batch.bytes);
-        // That of a long event.
+        // The memory of a long event is not kept.
         if bytes.capacity() > 2 * self.limits.bytes {
             bytes = Vec::new();
         }
@@ -105,7 +104,7 @@ impl Source {
         }
     }
 
-    /// Adds the next item, or several events. Returns whether the batch goes on.
+    /// Adds the next item, or several events. Returns whether the batch may get more.
     fn add(&mut self, batch: &mut Batch, most: usize) -> bool {
         match self.next {
             Next::Packet => self.packet(batch),
@@ -118,7 +117,7 @@ impl Source {
         }
     }
 
-    /// The next packet, of whatever file.
+    /// The next packet, of any file.
     fn packet(&mut self, batch: &mut Batch) -> bool {
         loop {
             let Some(reader) = &mut self.reader else {
@@ -131,7 +130,7 @@ impl Source {
             }
             match reader.go_to_next(room) {
                 Ok(true) => break,
-                // The window goes with the file.
+                // The next file has a new window, so the batch ends here.
                 Ok(false) if !batch.is_empty() => return false,
                 Ok(false) => {}
                 Err(error) => {
@@ -189,7 +188,7 @@ impl Source {
             self.behind();
             return false;
         }
-        // An event is longer than what the window has of it, or it is damaged.
+        // The window has only a part of the event, or the event is damaged.
         if !reader.is_loaded() && !batch.is_empty() {
             return false;
         }
@@ -219,14 +218,14 @@ impl Source {
         }
     }
 
-    /// The last item.
+    /// Adds the last item.
     fn over(&self, batch: &mut Batch, kind: Kind) -> bool {
         batch.mark(self.time, kind);
         batch.rest = Rest::Over;
         false
     }
 
-    /// Sets what comes next in the packet, and when.
+    /// Sets the kind and the time of the next item in the packet.
     fn behind(&mut self) {
         let event = self.reader.as_ref().and_then(StreamReader::next_time);
         self.next = match event {

@@ -38,16 +38,16 @@ pub struct StreamReader<'a, M = &'a Metadata> {
     is_damaged: bool,
     /// The offset and the number of the bytes that the last error skipped.
     skipped: (u64, u64),
-    /// Bytes of events. Those of the last packet begin at `base`,
+    /// Bytes of events. The events of the last packet begin at index `base`.
     window: Vec<u8>,
     base: usize,
-    /// with this byte of its events.
+    /// The index in the last packet's events of the byte at `base`.
     begin: usize,
     /// Usual length of the window.
     length: usize,
 }
 
-/// A packet, and how far its events were read.
+/// A packet, and the position in its events.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: PacketAt,
@@ -55,14 +55,14 @@ struct Last {
     position: Position,
 }
 
-/// Where a packet's next event is.
+/// The place of a packet's next event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// In the window.
     Event(Found),
-    /// The packet has no more.
+    /// The packet has no more events.
     End,
-    /// It needs a window that is longer than what is allowed.
+    /// The event needs a window that is longer than the limit.
     Long,
 }
 
@@ -84,8 +84,8 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// The packet `at` its place in the stream `path`, with the bytes of its events; none if the trace does not
-    /// have its stream class.
+    /// The packet `at` of the stream `path`, with the bytes of its events. [`None`]: the trace does not have its
+    /// stream class.
     pub(super) fn new(
         path: &'a Path,
         metadata: &'a Metadata,
@@ -178,8 +178,8 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         }
     }
 
-    /// Goes to the next whole packet, if there is one, and appends at most `room` bytes of its events to the
-    /// window, but at least the first event's header.
+    /// Goes to the next complete packet, if there is one. Appends at most `room` bytes of its events to the window,
+    /// but at least the first event's header.
     pub(super) fn go_to_next(&mut self, room: usize) -> Result<bool> {
         let Some((at, link)) = self.next_header()? else {
             return Ok(false);
@@ -203,7 +203,7 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         Packet::new(path, &self.metadata, at, link, content, self.after_damage)
     }
 
-    /// The packet that was read last; how it goes on from the one before, and whether damage was between them.
+    /// The packet that was read last, its link to the previous packet, and whether damage was between them.
     pub(super) fn link(&self) -> Option<(PacketAt, Link, bool)> {
         let Last { at, link, .. } = self.last?;
         Some((at, link, self.after_damage))
@@ -339,12 +339,12 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         content.saturating_sub(PacketHeader::SIZE)
     }
 
-    /// Bytes of the last packet's events up to the window's end.
+    /// The number of bytes of the last packet's events up to the window's end.
     fn loaded(&self) -> usize {
         self.begin + (self.window.len() - self.base)
     }
 
-    /// Bytes of the last packet's events that were read.
+    /// The number of bytes of the last packet's events that were read.
     fn position(&self) -> usize {
         self.last.map_or(0, |last| last.position.at())
     }
@@ -375,7 +375,7 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         read.inspect_err(|_| self.window.truncate(self.base))
     }
 
-    /// Has at least so many bytes of events in the window from the next one on, or all that are left.
+    /// Loads at least `least` bytes of events from the next event on into the window, or all remaining bytes.
     fn load(&mut self, least: usize) -> Result<()> {
         let end = self.loaded();
         if end == self.total() || end >= self.position() + least {
@@ -389,7 +389,7 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         self.append(size)
     }
 
-    /// Finds the next event, and has the header of the one behind it in the window. The window may have `most`
+    /// Finds the next event, and loads the header of the event after it into the window. The window may have `most`
     /// bytes for that.
     pub(super) fn find(&mut self, most: usize) -> Result<Step> {
         let mut least = LONGEST_HEADER;
@@ -453,8 +453,8 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         }
     }
 
-    /// Appends the next events to `found`, until it has `most`: those of which the window has all, and the header
-    /// of the event behind them.
+    /// Appends the next events to `found`, until it has `most`. Takes only events that are complete in the window,
+    /// together with the header of the event after them.
     pub(super) fn find_loaded(&mut self, found: &mut Vec<Found>, most: usize) {
         let (loaded, total) = (self.loaded(), self.total());
         let last = match loaded == total {
@@ -482,25 +482,25 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         }
     }
 
-    /// At the next event of the last packet, which begins at this byte of the window.
+    /// A scan at the next event of the last packet, and the index in the window of its first byte.
     fn scan(&self) -> Option<(Scan<'_>, usize)> {
         let Last { at, position, .. } = self.last?;
         let from = self.base + position.at().checked_sub(self.begin)?;
         Some((Scan::new(self.class()?, &at, position), from))
     }
 
-    /// When the next event of the last packet is; none if the window has none.
+    /// The time of the next event of the last packet. [`None`]: the window has none.
     pub(super) fn next_time(&self) -> Option<u64> {
         let (scan, from) = self.scan()?;
         scan.next_time(self.window.get(from..)?)
     }
 
-    /// Whether the window has the last packet to its end.
+    /// Whether the window reaches to the end of the last packet.
     pub(super) fn is_loaded(&self) -> bool {
         self.loaded() == self.total()
     }
 
-    /// Begins another window, in this memory, at the next event.
+    /// Begins an empty window, in this memory, at the next event.
     pub(super) fn set_window(&mut self, bytes: Vec<u8>) {
         self.window = bytes;
         self.window.clear();
@@ -508,13 +508,13 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         self.begin = self.position();
     }
 
-    /// Hands over the window. [`Self::set_window`] must follow.
+    /// Returns the window. Call [`Self::set_window`] after this.
     pub(super) fn take_window(&mut self) -> Vec<u8> {
         (self.base, self.begin) = (0, self.position());
         std::mem::take(&mut self.window)
     }
 
-    /// Bytes of the window, and in it the first one of the last packet.
+    /// The number of bytes of the window, and the index in it of the last packet's first byte.
     pub(super) fn filled(&self) -> (usize, usize) {
         (self.window.len(), self.base)
     }

@@ -225,9 +225,13 @@ impl Found {
     }
 
     fn longest(&self, out: &mut String, rows: usize) -> fmt::Result {
+        let first = self.worst.first().and_then(|wait| wait.woken_ns);
         let heading = format!(
             "{:>10}  {:<18} {:>5} {:>8}  the longest waits",
-            "waited", "woken (UTC)", "CPU", "tid"
+            "waited",
+            format!("woken ({})", date::zone_name(first)),
+            "CPU",
+            "tid"
         );
         table(out, &heading, &self.worst, rows, |wait| {
             format!(

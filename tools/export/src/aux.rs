@@ -17,7 +17,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use store::Trace;
-use terminal::{progress, say};
+use terminal::{progress, say, tell};
 
 /// The index.
 const INDEX: &str = "index.csv";
@@ -89,7 +89,7 @@ pub fn export(from: &Path, to: &Path) -> anyhow::Result<()> {
         ..
     } = folder;
     new.finish()?;
-    say(format_args!(
+    tell(format_args!(
         "{chunks} chunks, {bytes} bytes in {}",
         to.display()
     ));

@@ -47,7 +47,7 @@ use std::path::{Path, PathBuf};
 use store::Trace;
 use symbols::{Stacks, Symbols};
 use system::signals::Signals;
-use terminal::{progress, say};
+use terminal::{progress, say, tell};
 use text::Text;
 
 /// What to export, how and where to.
@@ -218,7 +218,7 @@ pub fn export(options: &Export) -> anyhow::Result<()> {
             let (files, damages) = lttng::export(dir, &Trace::open(dir)?, to)?;
             let losses = Losses::new(&Content::default(), None, damages);
             losses.warnings().iter().for_each(say);
-            say(format_args!("{files} files in {}", to.display()));
+            tell(format_args!("{files} files in {}", to.display()));
             Ok(losses.verdict()?)
         }
         Export::Aux { dir, to } => aux::export(dir, to),

@@ -5,8 +5,14 @@
 /// An exit code, of rtrace or of a command as a shell reports it.
 pub type Code = u8;
 
+/// The trace is damaged, and what can be read was shown; or a check failed.
+pub const DAMAGED: Code = 1;
+
 /// A command line whose syntax is right, but that makes no sense.
 pub const WRONG_USAGE: Code = 2;
+
+/// Events were lost, and the command line says that this is a failure.
+pub const LOST: Code = 124;
 
 /// rtrace failed, not the command that it runs.
 pub const FAILED: Code = 125;

@@ -9,7 +9,10 @@
 mod args;
 mod commands;
 mod compat;
+mod complete;
 mod exit;
+mod failure;
+mod newest;
 mod options;
 mod probe;
 mod recording;
@@ -20,22 +23,22 @@ mod state;
 
 use anyhow::Context;
 use clap::CommandFactory;
+use clap_complete::CompleteEnv;
 use commands::{
     control, doctor, latency, list, mark, profile, recover, sessions, show, snapshot, status, top,
 };
-use exit::WRONG_USAGE;
 use options::Action;
-use session::patience::Interrupted;
-use session::setup::NothingChosen;
 use std::process::ExitCode;
 
 pub use session::config::parse as parse_config;
 
 /// Does what the command line asks for.
 pub fn main() -> ExitCode {
+    CompleteEnv::with_factory(args::Cli::command).complete();
     system::files::open_many();
-    let parsed = args::Cli::from_words(std::env::args_os()).and_then(options::from_cli);
-    let (place, action) = parsed.unwrap_or_else(|error| error.exit());
+    let cli = args::Cli::from_words(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    cli.apply();
+    let (place, action) = options::from_cli(cli).unwrap_or_else(|error| error.exit());
     let done = match action {
         Action::Record(mut options) => return recording::record(&place, &mut options),
         Action::Profile(options) => return profile::profile(&place, *options),
@@ -54,10 +57,16 @@ pub fn main() -> ExitCode {
         } => report::report(&dir, &questions, &output),
         Action::Graph { dir } => show::graph(&dir),
         Action::Export(options) => export::export(&options),
-        Action::List { patterns, verbose } => list::list(&place, &patterns, verbose),
-        Action::ListAwaited { patterns } => list::list_awaited(&place, &patterns),
-        Action::ListFunctions { pattern } => probe::list_functions(&place, &pattern),
-        Action::ListContexts => list::list_contexts(&place),
+        Action::List {
+            patterns,
+            verbose,
+            json,
+        } => list::list(&place, &patterns, verbose, json),
+        Action::ListAwaited { patterns, json } => list::list_awaited(&place, &patterns, json),
+        Action::ListFunctions { pattern, json } => {
+            probe::functions(&place, &pattern).and_then(|functions| list::names(&functions, json))
+        }
+        Action::ListContexts { json } => list::list_contexts(&place, json),
         Action::Status { json } => status::status(&place, json),
         Action::Start(config) => control::start(&place, &config),
         Action::Stop => control::stop(&place),
@@ -71,13 +80,13 @@ pub fn main() -> ExitCode {
         Action::Mark { text } => mark::mark(&place, &text),
         Action::State => state::state(&place),
         Action::AddProbes { specs } => probe::add(&place, &specs),
-        Action::ListProbes => probe::list(&place),
+        Action::ListProbes { json } => probe::list(&place, json),
         Action::DeleteProbes { names } => probe::delete(&place, &names),
         Action::Create { name } => sessions::create(&place, &name),
         Action::Destroy { name } => sessions::destroy(&place, &name),
         Action::Sessions { json } => sessions::list(&place, json),
-        Action::Doctor => match doctor::doctor(&place) {
-            Ok(false) => return ExitCode::FAILURE,
+        Action::Doctor { json } => match doctor::doctor(&place, json) {
+            Ok(false) => return ExitCode::from(exit::DAMAGED),
             result => result.map(drop),
         },
         Action::Generate { dir } => manual::write(args::Cli::command(), &dir)
@@ -85,15 +94,6 @@ pub fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            terminal::say(format_args!("{error:#}"));
-            if error.is::<NothingChosen>() {
-                ExitCode::from(WRONG_USAGE)
-            } else if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
-                ExitCode::from(interrupted.code())
-            } else {
-                ExitCode::FAILURE
-            }
-        }
+        Err(error) => ExitCode::from(failure::report(&error)),
     }
 }

@@ -111,14 +111,14 @@ fn without_files_that_is_said() {
         &["export", "csv"],
     ] {
         let mut tool = limited("-n 64", command);
-        let assert = tool.arg(dir.path()).assert().code(1);
+        let assert = tool.arg(dir.path()).assert().code(125);
         assert.stderr(contains("Too many open files"));
     }
     let out = TempDir::new().unwrap();
     for (format, name) in [("csv", "csv"), ("parquet", "tables")] {
         let mut tool = limited("-n 64", &["export", format, "-o"]);
         let assert = tool.arg(out.path().join(name)).arg(dir.path()).assert();
-        assert.code(1).stderr(contains("Too many open files"));
+        assert.code(125).stderr(contains("Too many open files"));
         assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0, "{format}");
     }
 }
@@ -178,7 +178,7 @@ fn texts_that_are_large_are_refused() {
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(1 << 40).unwrap();
     let mut tool = limited(MEMORY, &["report"]);
-    let assert = tool.arg(dir.path()).assert().code(1);
+    let assert = tool.arg(dir.path()).assert().code(125);
     assert.stderr(contains("it has more than 64 MiB"));
 }
 

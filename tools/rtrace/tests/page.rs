@@ -284,7 +284,7 @@ fn what_cannot_be_answered_is_left_out_and_named() {
     place
         .report(&["--syscalls", "--force"])
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("--syscalls needs "));
     assert_eq!(fs::read(place.file()).unwrap(), before);
 }
@@ -401,7 +401,7 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
     let refused = |place: &Place| {
         for options in [["--force"].as_slice(), &[]] {
             let why = contains("page.html").and(contains("it is there, and not a regular file"));
-            place.report(options).assert().code(1).stderr(why);
+            place.report(options).assert().code(125).stderr(why);
         }
     };
     fs::create_dir(place.file()).unwrap();
@@ -413,7 +413,7 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
 
     fs::write(place.file(), "old").unwrap();
     let why = contains("is there already (--force replaces it)");
-    place.report(&[]).assert().code(1).stderr(why);
+    place.report(&[]).assert().code(125).stderr(why);
     assert_eq!(fs::read_to_string(place.file()).unwrap(), "old");
     let stream = place.trace().join("channel0_cpu0");
     let whole = fs::read(&stream).unwrap();
@@ -423,7 +423,7 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
         .args(["-c", limited])
         .arg(assert_cmd::cargo::cargo_bin("rtrace"))
         .args([place.file(), place.trace()]);
-    without_room.assert().code(1);
+    without_room.assert().code(125);
     assert_eq!(fs::read_to_string(place.file()).unwrap(), "old");
     assert_eq!(others(&place), ["page.html"]);
 

@@ -320,7 +320,7 @@ fn a_trace_file_that_is_no_file_is_refused() {
         .arg(dir.path())
         .timeout(Duration::from_secs(20))
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("it is a device, not a regular file"));
 }
 
@@ -378,7 +378,7 @@ fn a_damaged_trace_is_an_error_with_its_place() {
     rtrace()
         .args(["report", "/nowhere"])
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("/nowhere/metadata"));
 }
 
@@ -468,7 +468,7 @@ fn without_a_module_the_advice_is_clear() {
             .arg("--debugfs")
             .arg(debugfs.path())
             .assert()
-            .code(1)
+            .code(125)
             .stderr(contains("debugfs is not mounted"));
     }
     rtrace()

@@ -164,7 +164,7 @@ fn errors_say_what_is_missing() {
     let path = dir.path().join("metadata");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(path, text.replace("\"sched_switch\"", "\"other\"")).unwrap();
-    top(dir.path(), &[]).assert().code(1).stderr(contains(
+    top(dir.path(), &[]).assert().code(125).stderr(contains(
         "top needs sched_switch, which the trace does not have",
     ));
     for (options, said) in [

@@ -224,7 +224,7 @@ fn errors_say_what_and_where() {
     let dir = TempDir::new().unwrap();
     trace(&dir.path().join("nowhere"), &[])
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("nowhere").and(contains("cannot read")));
     let bad = packet(0, 0, 0).event(30, US, &[]).close(2 * US, 8);
     write(dir.path(), &[(0, vec![bad])]);
@@ -246,7 +246,7 @@ fn errors_say_what_and_where() {
     fs::write(path, text.replace("syscall_", "call_")).unwrap();
     trace(dir.path(), &["--summary"])
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("--summary: ").and(contains("does not have")));
 }
 
@@ -293,7 +293,7 @@ fn a_file_is_for_its_owner_and_new_unless_forced() {
     fs::write(&file, "old").unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     let why = contains("is there already (--force replaces it)");
-    trace(&place, &to_file).assert().code(1).stderr(why);
+    trace(&place, &to_file).assert().code(125).stderr(why);
     assert_eq!(fs::read_to_string(&file).unwrap(), "old");
     trace(&place, &forced).assert().success();
     assert!(!fs::read_to_string(&file).unwrap().contains("old"));
@@ -305,7 +305,7 @@ fn a_file_is_for_its_owner_and_new_unless_forced() {
     symlink(&other, &file).unwrap();
     for options in [&to_file[..], &forced] {
         let why = contains("not a regular file");
-        trace(&place, options).assert().code(1).stderr(why);
+        trace(&place, options).assert().code(125).stderr(why);
     }
     assert_eq!(fs::read_to_string(&other).unwrap(), "other");
 }

@@ -17,12 +17,14 @@ mod snapshots;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
 use failure::Failure;
 use log::Log;
 use options::Action;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    CompleteEnv::with_factory(args::Args::command).complete();
     let log = Log::stderr();
     run(args::Args::parse(), &log).unwrap_or_else(|failure| {
         log.error(&failure.to_string());

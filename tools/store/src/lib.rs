@@ -25,5 +25,5 @@ pub use claim::Claim;
 pub use output::{make_dir, replace, Output, OutputOptions, METADATA_NEW};
 pub use recording::Recording;
 pub use rotate::{Every, Rotate};
-pub use trace::{areas, Trace};
+pub use trace::{areas, is_trace, Trace};
 pub use writing::Writing;

@@ -12,6 +12,12 @@ use std::sync::Arc;
 use system::{regular_file, Error, Result};
 use uuid::Uuid;
 
+/// Whether `dir` looks like a trace: it has a description, or chunks.
+pub fn is_trace(dir: &Path) -> bool {
+    let has_chunks = |chunks: Chunks| !chunks.parts(dir).is_empty();
+    dir.join(METADATA).is_file() || Chunks::list(dir).is_ok_and(has_chunks)
+}
+
 /// A trace on disk.
 #[derive(Clone, Debug)]
 pub struct Trace {

@@ -61,6 +61,35 @@ pub fn day(nanoseconds: i64) -> String {
     )
 }
 
+/// Name of the zone in which times are shown: at this time, in nanoseconds since the epoch, or without one now.
+pub fn zone_name(nanoseconds: Option<i64>) -> String {
+    let then = nanoseconds.and_then(|time| zoned(time.into()));
+    let then = then.unwrap_or_else(|| Timestamp::now().to_zoned(zone()));
+    then.strftime("%Z").to_string()
+}
+
+/// Watches times that only grow for the begin of a new day.
+#[derive(Debug, Default)]
+pub struct Days {
+    /// Second of the last time: a day begins with a second.
+    second: Option<i64>,
+    day: Option<String>,
+}
+
+impl Days {
+    /// The day of a time, in nanoseconds since the epoch, if the last time was of another day.
+    pub fn new_day(&mut self, nanoseconds: i64) -> Option<String> {
+        let second = Some(nanoseconds.div_euclid(1_000_000_000));
+        if self.second == second {
+            return None;
+        }
+        self.second = second;
+        let now = day(nanoseconds);
+        let last = self.day.replace(now.clone());
+        last.is_some_and(|last| last != now).then_some(now)
+    }
+}
+
 /// A point in time of a trace, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointInTime {
@@ -161,6 +190,20 @@ mod tests {
         assert_eq!(time_of_day(1_700_000_000_000_000_789), "22:13:20.000000789");
         assert_eq!(day(1_700_000_000_000_000_789), "2023-11-14 UTC");
         assert_eq!(now().len(), 15);
+    }
+
+    #[test]
+    fn a_new_day_is_seen_once() {
+        use_utc();
+        let second = 1_000_000_000;
+        let mut days = Days::default();
+        // 23:59:59 and the next seconds.
+        let midnight = 1_700_006_400 * second;
+        let times = [midnight - second, midnight - 1, midnight, midnight + second];
+        let seen = times.map(|time| days.new_day(time));
+        let next = Some("2023-11-15 UTC".to_owned());
+        assert_eq!(seen, [None, None, next, None]);
+        assert_eq!(zone_name(Some(midnight)), "UTC");
     }
 
     const S: u64 = 1_000_000_000;

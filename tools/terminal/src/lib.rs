@@ -10,7 +10,11 @@ pub mod progress;
 use anstyle::{AnsiColor, Style};
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use system::printing::commands_terminal;
+
+/// Whether messages of success are suppressed.
+static QUIET: AtomicBool = AtomicBool::new(false);
 
 /// The style of headings.
 pub const HEADING: Style = Style::new().bold();
@@ -29,10 +33,48 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Prints a value as JSON to standard output.
+pub fn print_json(value: &impl serde::Serialize) -> io::Result<()> {
+    print(&harmless_json(serde_json::to_string_pretty(value)? + "\n"))
+}
+
 /// Prints a message beside the result, on standard error.
 pub fn say(message: impl std::fmt::Display) {
     let message = message.to_string();
     anstream::eprintln!("rtrace: {}", harmless(&message));
+}
+
+/// Says what went well, unless [`be_quiet`] was called.
+pub fn tell(message: impl std::fmt::Display) {
+    if !is_quiet() {
+        say(message);
+    }
+}
+
+/// Says the result of a recording or of a reading: with [`tell`] if it is whole, and otherwise in any case.
+pub fn conclude(is_whole: bool, message: impl std::fmt::Display) {
+    match is_whole {
+        true => tell(message),
+        false => say(message),
+    }
+}
+
+/// Suppresses messages of success, and progress bars.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Colours the output always or never. Without a call, terminals get colours.
+pub fn colour(always: bool) {
+    let choice = match always {
+        true => anstream::ColorChoice::AlwaysAnsi,
+        false => anstream::ColorChoice::Never,
+    };
+    choice.write_global();
 }
 
 /// A name that any user may have chosen, such as a task's: on one line, and harmless to the terminal.

@@ -10,7 +10,7 @@ const LARGE: u64 = 128 << 20;
 
 /// A bar for reading a trace of this many bytes, hidden if it is not useful.
 pub fn reading(bytes: u64) -> anyhow::Result<ProgressBar> {
-    if bytes < LARGE || !stderr().is_terminal() {
+    if bytes < LARGE || crate::is_quiet() || !stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
     let style = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} to go")?;

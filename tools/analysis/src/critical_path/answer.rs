@@ -156,7 +156,7 @@ impl Answer for Found {
         }
         let heading = format!(
             "{:<18} {:>10} {:>8}  {:<16} {:<9} the critical path of {}",
-            "from (UTC)",
+            format!("from ({})", date::zone_name(self.segments[0].from_ns)),
             "duration",
             "tid",
             "thread",

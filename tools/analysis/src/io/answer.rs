@@ -123,9 +123,17 @@ impl Found {
 }
 
 fn longest(found: &RequestsFound, out: &mut String, rows: usize) -> fmt::Result {
+    let first = found.longest.first().and_then(|request| request.begin_ns);
     let heading = format!(
         "{:>10} {:>10}  {:<18} {:<8} {:<8} {:>12} {:>10} {:>8}  the longest requests",
-        "took", "to issue", "begin (UTC)", "device", "", "sector", "bytes", "tid"
+        "took",
+        "to issue",
+        format!("begin ({})", date::zone_name(first)),
+        "device",
+        "",
+        "sector",
+        "bytes",
+        "tid"
     );
     table(out, &heading, &found.longest, rows, |request| {
         format!(

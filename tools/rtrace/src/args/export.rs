@@ -3,8 +3,10 @@
 //! `rtrace export`, as typed.
 
 use super::setup::pattern;
+use crate::complete;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 use terminal::date::PointInTime;
 
@@ -17,6 +19,7 @@ use terminal::date::PointInTime;
 ///
 /// DIR of a trace that was recorded with --rotate is the directory of its chunks, or one chunk.
 #[derive(Debug, Args)]
+#[command(subcommand_value_name = "FORMAT", subcommand_help_heading = "Formats")]
 #[command(after_long_help = "\
 Examples:
   rtrace export perfetto -o trace.perfetto DIR
@@ -34,46 +37,53 @@ pub struct ExportArgs {
 /// The formats, each with its options.
 #[derive(Debug, Subcommand)]
 pub enum ExportFormat {
-    /// ui.perfetto.dev: scheduling, system calls, interrupts, and all other events as ftrace's
+    /// For ui.perfetto.dev: Perfetto's protobuf
+    ///
+    /// It has scheduling, system calls and interrupts as Perfetto draws them, and other events as ftrace's.
     Perfetto(ExportFileArgs),
-    /// Chrome's JSON (chrome://tracing, speedscope.app): tasks and interrupts of CPUs, calls of threads
+    /// For chrome://tracing and speedscope.app: Chrome's JSON
+    ///
+    /// It has the tasks and interrupts of each CPU, and the system calls of each thread.
     Chrome(ExportFileArgs),
-    /// Comma-separated values (spreadsheets, awk, pandas): a row for each event
+    /// Comma-separated values: a row for each event
     ///
     /// The columns are time (seconds of the trace's clock), cpu, tid, comm and event. If -e picks one type of
     /// event, a column for each of its fields and for each context follows. Otherwise one column `fields`
     /// follows, with all of them as name=value.
     Csv(ExportFileArgs),
-    /// Text as tracefs' `trace` has it, for grep and readers of ftrace's text
+    /// The text of ftrace, as tracefs' `trace` has it
     Text(ExportFileArgs),
-    /// Call stacks with counts (inferno-flamegraph, flamegraph.pl, speedscope.app)
+    /// Call stacks with counts, for flamegraph.pl
     ///
+    /// inferno-flamegraph and speedscope.app read them as well.
     /// The stacks are those of the contexts callstack-kernel and callstack-user. Functions have names if `rtrace
     /// record --symbols` or `rtrace profile` saved them. Names of kernel functions are also known if the trace is
     /// of this boot of this machine and /proc/kallsyms shows addresses. Other functions stay addresses.
     Folded(ExportStacksArgs),
-    /// A flame graph of call stacks (SVG, for a browser)
+    /// A flame graph of call stacks, for a browser
     ///
     /// If the trace has samples (`rtrace profile`), the graph shows only those, without those of idle CPUs.
     /// -e chooses other events.
     Flamegraph(ExportStacksArgs),
-    /// A profile in Google's format (go tool pprof, pyroscope, speedscope.app)
+    /// A profile for go tool pprof and pyroscope
     ///
     /// If the trace has samples (`rtrace profile`), the profile has only those, without those of idle CPUs.
     /// -e chooses other events.
     Pprof(ExportFileArgs),
-    /// The text of `perf script` with call stacks (stackcollapse-perf.pl, speedscope.app)
+    /// The text of `perf script`, with call stacks
     PerfScript(ExportFileArgs),
-    /// A directory for lttng-analyses, with the trace's files in kernel/: hard links or copies
+    /// A directory for lttng-analyses
+    ///
+    /// Its kernel/ has hard links to the trace's files, or copies.
     Lttng(ExportFolderArgs),
-    /// The raw bytes that other modules wrote into AUX areas, and an index of them
+    /// The raw bytes of AUX areas, with an index
     ///
     /// The directory has a file CHANNEL_cpuN for each AUX area with its chunks in order, and index.csv with a row
     /// for each chunk: time (as in csv), event, cpu, file, at (offset of the chunk in the file), size, lost (bytes
     /// that found no room before it), flags, and position (in the CPU's stream). An incomplete chunk has no bytes
     /// in the file, and an empty `at`.
     Aux(ExportFolderArgs),
-    /// Tables of typed columns for DuckDB, Spark, ClickHouse, pandas, of one or more traces
+    /// Tables for DuckDB, Spark, pandas, of several traces
     ///
     /// The files are DIR/TABLE/host=NAME/date=YYYY-MM-DD/part-*.parquet. There is a table for each type of event:
     /// time (UTC), ns (nanoseconds since the epoch), cpu, task_tid, task_pid and task_comm (the current task), the
@@ -102,6 +112,7 @@ pub struct ExportChoiceArgs {
     /// calls is `syscalls`. Several patterns are separated by commas, or given with -e each.
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
     #[arg(value_parser = pattern)]
+    #[arg(add = ArgValueCompleter::new(complete::events))]
     pub events: Vec<String>,
 
     /// Nothing before TIME: 23:00:01, +5s after the trace's begin, or 1234.567890 of its clock
@@ -130,9 +141,10 @@ pub struct ExportFileArgs {
     #[command(flatten)]
     pub choice: ExportChoiceArgs,
 
-    /// Directory of the trace
+    /// Directory of the trace [default: the newest in the current directory]
     #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
+    #[arg(add = ArgValueCompleter::new(complete::traces))]
+    pub dir: Option<PathBuf>,
 }
 
 /// Options of a format of call stacks.
@@ -155,9 +167,10 @@ pub struct ExportFolderArgs {
     #[arg(short, long, value_name = "NEW", value_parser = PathBufValueParser::new().try_map(folder))]
     pub output: PathBuf,
 
-    /// Directory of the trace
+    /// Directory of the trace [default: the newest in the current directory]
     #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
+    #[arg(add = ArgValueCompleter::new(complete::traces))]
+    pub dir: Option<PathBuf>,
 }
 
 /// Options of tables.
@@ -174,8 +187,9 @@ pub struct ExportTablesArgs {
     #[command(flatten)]
     pub choice: ExportChoiceArgs,
 
-    /// Directories of the traces
-    #[arg(value_name = "DIR", required = true)]
+    /// Directories of the traces [default: the newest in the current directory]
+    #[arg(value_name = "DIR")]
+    #[arg(add = ArgValueCompleter::new(complete::traces))]
     pub dirs: Vec<PathBuf>,
 }
 

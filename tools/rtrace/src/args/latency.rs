@@ -3,7 +3,9 @@
 //! `rtrace latency`, as typed.
 
 use super::AccessArgs;
+use crate::complete;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use control::BufferSize;
 use rtrace_input::cpulist::CpuList;
 use std::ffi::OsString;
@@ -25,7 +27,7 @@ use system::quantity;
 /// processor can count cycles, in which functions it was meanwhile.
 ///
 /// The module measures, and keeps what happens in flight recorders. rtrace takes a snapshot of these when the
-/// maximum grows, or with --threshold whenever a wait is as long as that. Times are of the day, in UTC.
+/// maximum grows, or with --threshold whenever a wait is as long as that. Times are local times of the day.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -38,35 +40,44 @@ Examples:
 
 Exit codes: as of `rtrace record`.")]
 pub struct LatencyArgs {
-    /// How long threads keep a CPU that they were asked to give up, not how long others wait
+    /// Measure how long threads keep a CPU
+    ///
+    /// The time counts from the request to give up the CPU until the thread does.
     #[arg(long, conflicts_with = "timer")]
     pub preempt: bool,
 
-    /// Also where they were asked lazily: to do so at the next tick, or on their return to user space
+    /// With --preempt, also count lazy requests: to give up the CPU at the next tick, or on return to user space
+    #[arg(hide_short_help = true)]
     #[arg(long, requires = "preempt", conflicts_with = "timer")]
     pub lazy: bool,
 
-    /// How late a timer of each CPU is, not how long threads wait
+    /// Measure how late a timer of each CPU fires
     #[arg(long)]
     pub timer: bool,
 
     /// Period of that timer, from 100us to 1s [default: 1ms]
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "DURATION", value_parser = period, requires = "timer", conflicts_with = "preempt")]
     pub period: Option<Duration>,
 
-    /// Threads of real time only (policies FIFO, RR and DEADLINE); with --preempt, those that get the CPU
+    /// Only real-time threads (FIFO, RR, DEADLINE)
+    ///
+    /// With --preempt: those that get the CPU.
     #[arg(long)]
     pub rt: bool,
 
-    /// Threads of these processes only
+    /// Only threads of these processes
     #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
     pub pids: Vec<u32>,
 
-    /// Waits for these CPUs only: 0,2-3
+    /// Only these CPUs: 0,2-3
     #[arg(short = 'C', long = "cpu", value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<Cpus>,
 
-    /// Report each wait of at least DURATION, as 500us [default: each new maximum]
+    /// Report each wait of at least DURATION
+    ///
+    /// Of several waits at the same time, the longest is reported. Without this option, each new maximum is
+    /// reported.
     #[arg(long, value_name = "DURATION", value_parser = time)]
     pub threshold: Option<Duration>,
 
@@ -75,33 +86,47 @@ pub struct LatencyArgs {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
-    /// Buffer of each CPU: N sub-buffers of SIZE bytes (with K, M, G), both powers of two
+    /// Buffer of each CPU, as 1Mx4
+    ///
+    /// N sub-buffers of SIZE bytes (with K, M, G), both powers of two.
+    #[arg(hide_short_help = true)]
     #[arg(short, long, value_name = "SIZExN")]
     pub buffer: Option<BufferSize>,
 
-    /// Keep the trace around each wait that is told of, as DIR/1, DIR/2, ...: new or empty [default:
-    /// none is kept; with --threshold ./rtrace-YYYYMMDD-HHMMSS, UTC]
+    /// Keep the traces around the waits in DIR
+    ///
+    /// The traces are DIR/1, DIR/2, ...; DIR is new or empty. By default none is kept; with --threshold DIR is
+    /// ./rtrace-YYYYMMDD-HHMMSS, in UTC.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 
     #[command(flatten)]
     pub access: AccessArgs,
 
-    /// Show the longest wait of a trace with latency:wakeup_latency instead, with --preempt or --timer that of
-    /// one with latency:preempt_latency or latency:timer_latency
-    #[arg(short, long, value_name = "DIR", conflicts_with_all = [
+    /// Show the longest wait of a trace
+    ///
+    /// DIR is the trace; without DIR, the newest in the current directory. The trace must have
+    /// latency:wakeup_latency, with --preempt latency:preempt_latency, with --timer latency:timer_latency.
+    #[arg(short, long, value_name = "DIR", num_args = 0..=1, conflicts_with_all = [
         "rt", "pids", "cpus", "threshold", "buffer", "output", "mode", "group", "command", "period",
         "lazy", "duration"
     ])]
-    pub input: Option<PathBuf>,
+    #[arg(add = ArgValueCompleter::new(complete::traces))]
+    pub input: Option<Option<PathBuf>>,
 
-    /// Rows of what a CPU did: the longest; 0 for all
+    /// Rows of what a CPU did; 0 for all
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 20)]
     pub rows: usize,
 
-    /// End after this time, as 10s, or when COMMAND ends; a COMMAND that still runs is waited for
+    /// End after this time, as 10s
+    ///
+    /// The measurement ends after this time or with COMMAND. A COMMAND that still runs is waited for.
     #[arg(long, value_name = "DURATION", value_parser = quantity::duration)]
     pub duration: Option<Duration>,
+
+    /// With -i: print one JSON object
+    #[arg(long, requires = "input")]
+    pub json: bool,
 
     /// Command to run meanwhile
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]

@@ -3,7 +3,9 @@
 //! `rtrace list`, as typed.
 
 use super::setup::pattern;
+use crate::complete;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 /// List the events that can be recorded, the contexts, or the functions of the kernel
 ///
@@ -27,9 +29,15 @@ pub struct ListArgs {
     /// List the functions of the kernel, for `record -k`, whose names match this one: a shell pattern; its
     /// tracepoints behind `tracepoint:`
     #[arg(long, value_name = "PATTERN", conflicts_with_all = ["verbose", "patterns"])]
+    #[arg(add = ArgValueCompleter::new(complete::functions))]
     pub functions: Option<String>,
+
+    /// Print one JSON array
+    #[arg(long)]
+    pub json: bool,
 
     /// Only those that match one of these, as for `record -e`
     #[arg(value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]
+    #[arg(add = ArgValueCompleter::new(complete::events))]
     pub patterns: Vec<String>,
 }

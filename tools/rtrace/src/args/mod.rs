@@ -31,11 +31,14 @@ pub use setup::{aux_size, filter, frequency, pattern, ChoiceArgs, FunctionArgs, 
 pub use show::ShowArgs;
 pub use top::TopArgs;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use crate::complete;
+use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use setup::Places;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use system::access::{parse_group, parse_mode, Gid};
+use terminal::date;
 
 /// Records and reports what the Linux kernel does.
 #[derive(Debug, Parser)]
@@ -48,23 +51,65 @@ Examples:
   rtrace export text rtrace-20261120-230000 | less
   rtrace doctor                             what is missing to record
 
-Exit codes: 0 done, 1 failed, 2 wrong usage; `rtrace record --help` has its own.")]
+Exit codes, the same in all commands:
+  0    done; of a command that runs COMMAND: COMMAND's own
+  1    the trace is damaged, and what can be read was shown; `doctor`: something is missing
+  2    wrong usage
+  124  events were lost, and --fail-on-loss was given
+  125  rtrace failed
+  126  COMMAND cannot be run; 127: it was not found
+  128 + N  signal N ended COMMAND")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 
+    /// Show and read times in UTC, not in local time
+    #[arg(long, global = true, hide_short_help = true)]
+    pub utc: bool,
+
+    /// Suppress progress bars and messages of success, but no warning and no loss
+    #[arg(short, long, global = true, hide_short_help = true)]
+    pub quiet: bool,
+
+    /// Whether output has colours [default: on a terminal]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        value_name = "WHEN",
+        default_value = "auto"
+    )]
+    #[arg(hide_default_value = true)]
+    pub color: ColorChoice,
+
     /// Where debugfs is mounted
-    #[arg(long, global = true, value_name = "PATH", default_value = control::DEBUGFS)]
+    #[arg(long, global = true, hide_short_help = true, value_name = "PATH", default_value = control::DEBUGFS)]
     pub debugfs: PathBuf,
 
     /// Session to work with: one that is there (`rtrace session list`) [default: default; `record`
     /// makes one for itself]
-    #[arg(long, global = true, value_name = "NAME", value_parser = session::name)]
+    #[arg(long, global = true, hide_short_help = true, value_name = "NAME", value_parser = session::name)]
+    #[arg(add = ArgValueCompleter::new(complete::sessions))]
     pub session: Option<String>,
 }
 
 impl Cli {
+    /// Applies the options that concern all output of the process.
+    pub fn apply(&self) {
+        if self.utc {
+            date::use_utc();
+        }
+        if self.quiet {
+            terminal::be_quiet();
+        }
+        match self.color {
+            ColorChoice::Auto => {}
+            ColorChoice::Always => terminal::colour(true),
+            ColorChoice::Never => terminal::colour(false),
+        }
+    }
+
     /// Parses a command line.
     pub fn from_words<W>(words: impl IntoIterator<Item = W>) -> Result<Self, clap::Error>
     where
@@ -114,8 +159,7 @@ pub enum Command {
     /// Create, list, reset or destroy sessions
     #[command(subcommand)]
     Session(SessionCommand),
-    /// Check what is missing to record, and how to mend it
-    Doctor,
+    Doctor(DoctorArgs),
     #[command(hide = true)]
     Generate(GenerateArgs),
 }
@@ -125,12 +169,22 @@ pub enum Command {
 pub struct AccessArgs {
     /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits.
     /// If DIR is there already, only its files [default: 0700; with --group 0750]
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     pub mode: Option<u32>,
 
     /// Group of DIR and its files: a name in /etc/group, or a number
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "GROUP", value_parser = parse_group)]
     pub group: Option<Gid>,
+}
+
+/// Check that this machine can record, and say how to fix what is missing
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print one JSON array
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Write man pages and shell completions

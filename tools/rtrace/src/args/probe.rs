@@ -44,4 +44,8 @@ pub struct ProbeArgs {
     /// Take this event away: SUBSYSTEM:EVENT, or the EVENT of a SPEC
     #[arg(long, value_name = "EVENT", conflicts_with = "specs")]
     pub delete: Vec<String>,
+
+    /// Print the events there are as one JSON array
+    #[arg(long, conflicts_with_all = ["specs", "delete"])]
+    pub json: bool,
 }

@@ -37,16 +37,20 @@ pub struct ProfileArgs {
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = 99, value_parser = frequency)]
     pub freq: u32,
 
-    /// What decides when a sample is taken: `cycles` of the processor, which are counted also where interrupts
-    /// are off, or `cpu-clock`, a timer [default: cycles where the machine can count them]
+    /// What triggers a sample: cycles or cpu-clock
+    ///
+    /// `cycles` of the processor, which are counted also where interrupts are off, or `cpu-clock`, a timer. The
+    /// default is cycles where the machine can count them.
     #[arg(long, value_name = "EVENT", value_enum)]
     pub by: Option<Pace>,
 
-    /// Sample these processes only: all their threads, and what they start
+    /// Sample only these processes
+    ///
+    /// All threads of these processes, and the processes they start.
     #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
     pub pids: Vec<u32>,
 
-    /// Sample these CPUs only: 0,2-3
+    /// Sample only these CPUs: 0,2-3
     #[arg(short = 'C', long = "cpu", value_name = "LIST")]
     pub cpus: Option<String>,
 
@@ -54,25 +58,36 @@ pub struct ProfileArgs {
     #[arg(short, long, conflicts_with = "pids")]
     pub all_cpus: bool,
 
-    /// End after this time, as 10s, or when COMMAND ends; a COMMAND that still runs is waited for
+    /// End after this time, as 10s
+    ///
+    /// The recording ends after this time or with COMMAND. A COMMAND that still runs is waited for.
     #[arg(long, value_name = "DURATION", value_parser = quantity::duration)]
     pub duration: Option<Duration>,
 
-    /// Buffer of each CPU: N sub-buffers of SIZE bytes (with K, M, G), both powers of two
+    /// Buffer of each CPU, as 1Mx4
+    ///
+    /// N sub-buffers of SIZE bytes (with K, M, G), both powers of two.
     #[arg(short, long, value_name = "SIZExN")]
     pub buffer: Option<BufferSize>,
 
-    /// Directory for the trace: new or empty [default: ./rtrace-YYYYMMDD-HHMMSS, UTC]
+    /// Directory for the trace: new or empty
+    ///
+    /// The default is ./rtrace-YYYYMMDD-HHMMSS, in UTC.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 
-    /// Ask the servers that $DEBUGINFOD_URLS names for programs' symbols that this machine does not have
+    /// Ask the servers in $DEBUGINFOD_URLS for symbols that this machine lacks
+    #[arg(hide_short_help = true)]
     #[arg(long)]
     pub debuginfod: bool,
 
     /// Rows in each table; 0 for all
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
     pub rows: usize,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 
     #[command(flatten)]
     pub access: AccessArgs,

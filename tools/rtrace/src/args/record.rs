@@ -54,62 +54,80 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
 
-    /// Record calls of a function of the kernel or of a program, too, and what SPEC names of its arguments and its
-    /// result (see `rtrace probe --help`). The event is there as long as the recording. Without -e
-    /// nothing else is recorded
+    /// Record calls of a function, with arguments
+    ///
+    /// SPEC is a function of the kernel or of a program, and the names of its arguments and result to record (see
+    /// `rtrace probe --help`). The event exists during the recording. Without -e nothing else is recorded.
     #[arg(short = 'k', long = "probe", value_name = "SPEC")]
     pub probes: Vec<String>,
 
-    /// Write the names of all functions in call stacks beside the trace, so that they are shown after the
-    /// next boot and on another machine, too; and record meanwhile what programs map, without which
-    /// those of programs are not known
+    /// Save the names of all functions in call stacks with the trace
+    ///
+    /// They are then known after the next boot and on another machine. The recording also has the mappings of
+    /// programs, without which their functions are unknown.
+    #[arg(hide_short_help = true)]
     #[arg(long, conflicts_with = "snapshot_on")]
     pub symbols: bool,
 
-    /// Ask the servers that $DEBUGINFOD_URLS names for programs' symbols that this machine does not have
+    /// Ask the servers in $DEBUGINFOD_URLS for symbols that this machine lacks
+    #[arg(hide_short_help = true)]
     #[arg(long, requires = "symbols")]
     pub debuginfod: bool,
 
-    /// Record COMMAND only: all its threads, and the processes it starts
+    /// Record only COMMAND and what it starts
     #[arg(long)]
     pub only: bool,
 
     /// Record all CPUs and processes: the default
+    #[arg(hide_short_help = true)]
     #[arg(short, long, conflicts_with_all = ["only", "pids", "cpus", "cgroups"])]
     pub all_cpus: bool,
 
-    /// End the recording after this time, as 10s, or when COMMAND ends; a COMMAND that still runs is waited for
+    /// End after this time, as 10s
+    ///
+    /// The recording ends after this time or with COMMAND. A COMMAND that still runs is waited for.
     #[arg(long, value_name = "DURATION", value_parser = quantity::duration)]
     pub duration: Option<Duration>,
 
-    /// End the recording when this happens, or when COMMAND ends. WHAT is event:PATTERN,
-    /// event:'PATTERN if EXPR', log:REGEX (a line of the kernel log), signal:USR1, signal:USR2, or
-    /// failure: COMMAND fails, and if it does not, nothing is left of the recording. May be given
-    /// several times: the first that happens counts. COMMAND goes on, and is waited for
+    /// End the recording when WHAT happens, or when COMMAND ends
+    ///
+    /// WHAT is event:PATTERN, event:'PATTERN if EXPR', log:REGEX (a line of the kernel log), signal:USR1,
+    /// signal:USR2, or failure: COMMAND fails; if it succeeds, no trace is kept. If --until is given several times,
+    /// the first that happens counts. COMMAND continues and is waited for.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "WHAT")]
     pub until: Vec<Condition>,
 
-    /// After an event of --until record so many packets more, on all CPUs together
+    /// Packets to record after an event of --until, on all CPUs together
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "PACKETS", requires = "until")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub after: Option<u64>,
 
-    /// With --overwrite: each time this happens (WHAT as for --until) write what the buffers hold
-    /// to DIR/1, DIR/2, ... Nothing else is written. Recording goes on until COMMAND ends
+    /// With --overwrite: write a snapshot each time WHAT happens
+    ///
+    /// The snapshots are DIR/1, DIR/2, ...; nothing else is written. WHAT is as for --until. The recording
+    /// continues until COMMAND ends.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "WHAT")]
     pub snapshot_on: Vec<Condition>,
 
-    /// End the recording after so many snapshots
+    /// End the recording after N snapshots
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "N", requires = "snapshot_on")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub snapshots: Option<u64>,
 
-    /// Directory for the trace: new or empty [default: ./rtrace-YYYYMMDD-HHMMSS, UTC]
+    /// Directory for the trace: new or empty
+    ///
+    /// The default is ./rtrace-YYYYMMDD-HHMMSS, in UTC.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 
-    /// Send the trace to the receiver there (`rtraced --listen`), and write nothing here. While it is not
-    /// there the buffers fill; when the recording is over it is waited for 5 s
+    /// Send the trace to a receiver (`rtraced --listen`), and write nothing here
+    ///
+    /// While the receiver is unreachable, the buffers fill. When the recording has ended, it is waited for 5 s.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
         "output", "direct", "rotate", "keep", "mode", "group", "symbols", "snapshot_on"
@@ -119,23 +137,31 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub network: NetworkArgs,
 
-    /// Flight recorder: when a buffer is full overwrite its oldest events. Nothing is read
-    /// until the end, when the newest events are written
+    /// Keep the newest events (flight recorder)
+    ///
+    /// A full buffer overwrites its oldest events. The newest are written at the end.
     #[arg(long)]
     pub overwrite: bool,
 
-    /// Write around the page cache (O_DIRECT): a small part of the CPU time and no memory, but
-    /// the writer waits for the disk at each packet. Not every file system can
+    /// Write around the page cache (O_DIRECT)
+    ///
+    /// This takes less CPU time and no memory, but the writer waits for the disk at each packet. Some file systems
+    /// do not support it.
+    #[arg(hide_short_help = true)]
     #[arg(long)]
     pub direct: bool,
 
-    /// Cut the trace into chunks DIR/chunk-000001, DIR/chunk-000002, ..., each a trace of its own as
-    /// soon as it is called so. The next one begins before the packets of one are more than SIZE
-    /// (with K, M, G), or every TIME (with s, min, h, d), also if nothing was recorded
+    /// Cut the trace into chunks of SIZE, or of a duration
+    ///
+    /// The chunks are DIR/chunk-000001, DIR/chunk-000002, ..., each a trace as soon as it has that name. The next
+    /// chunk begins before the packets of one exceed SIZE (with K, M, G), or after each DURATION (as 10min), also
+    /// if nothing was recorded.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "SIZE|TIME")]
     pub rotate: Option<Every>,
 
-    /// Keep the newest N finished chunks, and remove those before
+    /// Keep the newest N finished chunks, and remove older ones
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "N", requires = "rotate")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub keep: Option<u64>,
@@ -143,7 +169,10 @@ pub struct RecordArgs {
     #[command(flatten)]
     pub access: AccessArgs,
 
-    /// Fail with exit code 124 if events were lost (with --overwrite: were discarded), or bytes for AUX areas
+    /// Fail with exit code 124 if events were lost
+    ///
+    /// Discarded events count, with --overwrite too, and lost bytes of AUX areas.
+    #[arg(hide_short_help = true)]
     #[arg(long)]
     pub fail_on_loss: bool,
 

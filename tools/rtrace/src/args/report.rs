@@ -2,7 +2,9 @@
 
 //! `rtrace report`, as typed.
 
+use crate::complete;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 use terminal::date::PointInTime;
 
@@ -16,49 +18,56 @@ use terminal::date::PointInTime;
 /// lower bounds: nothing is timed across a place where an event may be missing.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// System calls: how often, how many failed, how long they took
+    /// System calls: counts, failures, durations
     #[arg(long)]
     pub syscalls: bool,
 
-    /// Also which process made them
+    /// With --syscalls: also which process made them
+    #[arg(hide_short_help = true)]
     #[arg(long, requires = "syscalls")]
     pub by_process: bool,
 
-    /// Wake-ups: how long threads waited until they ran, with the longest waits
+    /// Wake-ups: how long threads waited for a CPU
     #[arg(long)]
     pub latency: bool,
 
-    /// Threads: how long each ran, could have run, and waited, and how it left its CPU
+    /// Threads: time running, runnable, waiting
+    ///
+    /// And how each left its CPU.
     #[arg(long)]
     pub threads: bool,
 
-    /// CPUs: how long each was busy, idle, and in interrupts
+    /// CPUs: time busy, idle, in interrupts
     #[arg(long)]
     pub cpu: bool,
 
-    /// Interrupts, hard and soft: how often each was handled, and how long that took
+    /// Interrupts: counts and durations
     #[arg(long)]
     pub irq: bool,
 
-    /// Input and output: requests to block devices, with the longest; what processes read and wrote
+    /// Block requests, reads and writes
     #[arg(long)]
     pub io: bool,
 
-    /// Locks of the kernel, and futexes: how long threads waited for each, and who the longest
+    /// Kernel locks and futexes: waits for each
     #[arg(long)]
     pub locks: bool,
 
-    /// Functions: in which the CPUs' time went by, by samples of what ran (`rtrace profile`)
+    /// Functions with most samples (`rtrace profile`)
     #[arg(long)]
     pub profile: bool,
 
-    /// AUX areas: chunks of raw bytes that other modules wrote beside the events, and what found no room
-    /// (`rtrace export aux` has the bytes)
+    /// AUX areas: chunks, and what found no room
+    ///
+    /// `rtrace export aux` writes their bytes.
+    #[arg(hide_short_help = true)]
     #[arg(long)]
     pub aux: bool,
 
-    /// The critical path of a thread: what it did and waited for, followed back through those that
-    /// woke it; of several threads that had this id, the last
+    /// What a thread did and waited for
+    ///
+    /// The path is followed back through the threads that woke it. Of several threads that had this id, the last is
+    /// taken.
     #[arg(long, value_name = "TID", value_parser = clap::value_parser!(i64).range(1..))]
     pub critical_path: Option<i64>,
 
@@ -66,23 +75,28 @@ pub struct ReportArgs {
     ///
     /// A time of the day is the first one in the trace, as the reports show it; 2026-11-27T23:00:01 names the day.
     /// A number is a time of the trace's clock in seconds.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "TIME", requires = "critical_path")]
     pub to: Option<PointInTime>,
 
-    /// Print the calls of functions as a tree, each with how long it took (see `rtrace record -G`),
-    /// in the form of ftrace's function_graph tracer
+    /// Calls of functions as a tree, with durations
+    ///
+    /// The form is that of ftrace's function_graph tracer. `rtrace record -G` records the calls.
     #[arg(long, conflicts_with_all = [
         "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "aux", "critical_path", "html",
         "json", "rows"
     ])]
     pub graph: bool,
 
-    /// Write one HTML page, which needs nothing but a browser: timeline, tables, flame graph. Without a
-    /// question it answers all that the trace can answer. FILE is new unless --force; `-` is standard output
+    /// Write a page: timeline, tables, flame graph
+    ///
+    /// The page needs only a browser. Without a question it answers all that the trace can answer. FILE is new
+    /// unless --force; `-` is standard output.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]
     pub html: Option<PathBuf>,
 
     /// Replace the FILE of --html if it is there
+    #[arg(hide_short_help = true)]
     #[arg(long, requires = "html")]
     pub force: bool,
 
@@ -94,7 +108,8 @@ pub struct ReportArgs {
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
     pub rows: usize,
 
-    /// Directory of the trace
+    /// Directory of the trace [default: the newest in the current directory]
     #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
+    #[arg(add = ArgValueCompleter::new(complete::traces))]
+    pub dir: Option<PathBuf>,
 }

@@ -3,7 +3,9 @@
 //! The commands that work with a session, as typed.
 
 use super::{AccessArgs, SetupArgs};
+use crate::complete;
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use rtrace_input::name::refusal;
 use std::path::PathBuf;
 
@@ -169,6 +171,7 @@ pub struct SessionCreateArgs {
 pub struct SessionDestroyArgs {
     /// Name of the session
     #[arg(value_name = "NAME", value_parser = name)]
+    #[arg(add = ArgValueCompleter::new(complete::sessions))]
     pub name: String,
 }
 

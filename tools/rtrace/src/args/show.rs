@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// until Ctrl-C. With COMMAND and -e: these events of the same tasks. In -e and -x the name of a system
 /// call stands for its begin and its end (`mmap:*` for the subsystem of that name).
 ///
-/// A line has the time of the day in UTC, for a system call how long it took, the thread's name and id, and what happened.
+/// A line has the local time of the day, for a system call how long it took, the thread's name and id, and what happened.
 /// A system call has one line, where it ends: the time is that of its end, so that lines stand in
 /// order of time. Behind a descriptor stands its file, as far as that is known from the calls that opened,
 /// copied and inherited it, and live from /proc: for that, calls to close, dup2, dup3, close_range and execve must be
@@ -40,7 +40,7 @@ Examples:
 
 Exit codes:
   that of COMMAND; 128 + N if signal N ended it; 0 without COMMAND
-  1    with -i: the trace cannot be read, or is damaged; what can be read is shown
+  1    the trace is damaged; what can be read is shown
   125  rtrace itself failed
   126  COMMAND cannot be run
   127  COMMAND was not found

@@ -3,7 +3,9 @@
 //! `rtrace top`, as typed.
 
 use crate::commands::top::Column;
+use crate::complete;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 use std::time::Duration;
 use system::quantity;
@@ -55,9 +57,10 @@ pub struct TopArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Take the trace that `rtrace record` wrote to DIR instead; it needs sched_switch
-    #[arg(short, long, value_name = "DIR")]
-    pub input: Option<PathBuf>,
+    /// Take the trace in DIR, or the newest in the current directory; it needs sched_switch
+    #[arg(short, long, value_name = "DIR", num_args = 0..=1)]
+    #[arg(add = ArgValueCompleter::new(complete::traces))]
+    pub input: Option<Option<PathBuf>>,
 }
 
 /// Parses the time from table to table.

@@ -12,7 +12,7 @@ use crate::state;
 use anyhow::bail;
 use control::{LiveTrace, Session};
 use system::Error;
-use terminal::say;
+use terminal::{conclude, say, tell};
 
 /// Starts a new trace.
 pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
@@ -41,7 +41,7 @@ pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
     let changed = session.changed_settings()?;
     if !changed.is_empty() {
         let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
-        say(format_args!(
+        tell(format_args!(
             "settings that are not the defaults: {}; `rtrace session reset` puts them back after the trace",
             changed.join(", ")
         ));
@@ -71,7 +71,7 @@ fn say_started(session: &Session) -> anyhow::Result<()> {
             1 => format!("session `{}`", session.name()),
             _ => format!("session `{}`, channel {},", session.name(), channel.name()),
         };
-        say(format_args!(
+        tell(format_args!(
             "{what} records {} events, {} mode, {} per CPU",
             channel.enabled_events()?.len(),
             settings.mode.name(),
@@ -106,7 +106,7 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
              `rtraced --leftover -o DIR` writes them, `rtrace session free` drops them"
         ));
     }
-    say(total.totals());
+    conclude(total.lost() == 0, total.totals());
     Ok(())
 }
 
@@ -121,7 +121,7 @@ pub fn reset(place: &Place) -> anyhow::Result<()> {
     let session = stopped(place)?;
     free_buffers(&session)?;
     session.reset()?;
-    say(format_args!(
+    tell(format_args!(
         "session `{}` has its default settings",
         session.name()
     ));

@@ -7,10 +7,11 @@ use control::{Tracer, DEFAULT_SESSION};
 use rustix::fs::{access, statfs, Access};
 use rustix::io::Errno;
 use rustix::system::uname;
+use serde::Serialize;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use terminal::{print, BAD, GOOD};
+use terminal::{print, print_json, BAD, GOOD};
 
 /// The oldest kernel that the module builds for.
 const OLDEST: (u32, u32) = (7, 2);
@@ -29,8 +30,17 @@ enum Finding {
 
 use Finding::{Bad, Good, Unknown};
 
+/// A check as JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    check: &'a str,
+    state: &'a str,
+    what: &'a str,
+    fix: Option<&'a String>,
+}
+
 /// Prints every check; whether all is well.
-pub fn doctor(place: &Place) -> anyhow::Result<bool> {
+pub fn doctor(place: &Place, json: bool) -> anyhow::Result<bool> {
     let release = uname().release().to_string_lossy().into_owned();
     let checks = [
         ("permission", permission(&place.debugfs)),
@@ -42,19 +52,40 @@ pub fn doctor(place: &Place) -> anyhow::Result<bool> {
         ("module", module()),
         ("rtrace files", files(&place.debugfs)),
     ];
+    let well = !checks.iter().any(|(_, finding)| matches!(finding, Bad(..)));
+    if json {
+        let rows = checks.iter().map(|(check, finding)| match finding {
+            Good(what) => Row {
+                check,
+                state: "ok",
+                what,
+                fix: None,
+            },
+            Unknown(why) => Row {
+                check,
+                state: "unknown",
+                what: why,
+                fix: None,
+            },
+            Bad(what, fix) => Row {
+                check,
+                state: "missing",
+                what,
+                fix: Some(fix),
+            },
+        });
+        print_json(&rows.collect::<Vec<_>>())?;
+        return Ok(well);
+    }
     let mut out = String::new();
-    let mut well = true;
     for (name, finding) in checks {
         match finding {
             Good(what) => writeln!(out, "{GOOD}ok{GOOD:#}       {name}: {what}")?,
             Unknown(why) => writeln!(out, "unknown  {name}: {why}")?,
-            Bad(what, mend) => {
-                well = false;
-                writeln!(
-                    out,
-                    "{BAD}missing{BAD:#}  {name}: {what}\n         mend it: {mend}"
-                )?;
-            }
+            Bad(what, fix) => writeln!(
+                out,
+                "{BAD}missing{BAD:#}  {name}: {what}\n         mend it: {fix}"
+            )?,
         }
     }
     print(&out)?;

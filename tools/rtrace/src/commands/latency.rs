@@ -2,7 +2,8 @@
 
 //! `rtrace latency`: the longest waits for a CPU, for its being given up, or for interrupts, while they happen.
 
-use crate::exit::{Code, FAILED};
+use crate::exit::Code;
+use crate::failure;
 use crate::options::{Latency as Options, Place, TIMERS};
 use crate::run::condition::Happened;
 use crate::run::launch::cannot_run;
@@ -26,26 +27,23 @@ use store::{Claim, Trace};
 use system::signals::Signals;
 use system::Error;
 use tempfile::TempDir;
-use terminal::{date, duration, print as show, say};
+use terminal::{date, duration, print as show, print_json, say, tell};
 
 /// What is sampled of a processor that does not take interrupts, where it can be.
 const SAMPLES: &str = "profile:profile_cycles";
 
 /// Measures, says what was found, and gives the exit code.
 pub fn latency(place: &Place, options: &Options) -> ExitCode {
-    ExitCode::from(measure(place, options).unwrap_or_else(|error| {
-        say(format_args!("{error:#}"));
-        FAILED
-    }))
+    let measured = measure(place, options);
+    ExitCode::from(measured.unwrap_or_else(|error| failure::report(&error)))
 }
 
 /// Prints the longest latency of the trace in `dir`.
-pub fn print(dir: &Path, measured: Latency, rows: usize) -> anyhow::Result<()> {
+pub fn print(dir: &Path, measured: Latency, rows: Option<usize>) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     match Delay::longest(measured, &trace)? {
         Some(delay) => {
-            let (text, losses) = case(dir, &trace, delay, rows)?;
-            show(&text)?;
+            let losses = case(dir, &trace, delay, rows)?;
             losses.warnings().iter().for_each(say);
             Ok(losses.verdict()?)
         }
@@ -57,16 +55,21 @@ pub fn print(dir: &Path, measured: Latency, rows: usize) -> anyhow::Result<()> {
     }
 }
 
-/// A delay of the trace in `dir`, and what happened meanwhile.
-fn case(dir: &Path, trace: &Trace, delay: Delay, rows: usize) -> anyhow::Result<(String, Losses)> {
+/// Prints a delay of the trace in `dir` and what happened meanwhile: as text with so many rows, or as JSON.
+fn case(dir: &Path, trace: &Trace, delay: Delay, rows: Option<usize>) -> anyhow::Result<Losses> {
     let catalogue = Catalogue::new(&trace.metadata);
     let meanwhile: Box<dyn Analysis> = Box::new(Meanwhile::new(dir, &catalogue, delay));
     let answers = pass::read(dir, trace, &catalogue, vec![meanwhile], |_| {})?;
+    let Some(rows) = rows else {
+        print_json(&answers.object()?)?;
+        return Ok(answers.losses);
+    };
     let mut text = String::new();
     for answer in answers.answers() {
         answer.text(&mut text, rows)?;
     }
-    Ok((text, answers.losses))
+    show(&text)?;
+    Ok(answers.losses)
 }
 
 fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
@@ -133,7 +136,7 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
             }
         }
         None => {
-            say("measuring until Ctrl-C");
+            tell("measuring until Ctrl-C");
             None
         }
     };
@@ -224,13 +227,13 @@ impl<'a> Cases<'a> {
                 "no timer was as late as was asked for",
             ),
         };
-        say(format_args!("{measured} {what} were measured{missed}"));
+        tell(format_args!("{measured} {what} were measured{missed}"));
         match &self.worst {
             Some((delay, dir)) => {
                 let trace = Trace::open(dir)?;
-                show(&case(dir, &trace, delay.clone(), self.options.rows)?.0)?;
+                case(dir, &trace, delay.clone(), Some(self.options.rows))?;
                 if self.options.dir.is_some() {
-                    say(format_args!("the trace around it is in {}", dir.display()));
+                    tell(format_args!("the trace around it is in {}", dir.display()));
                 }
             }
             None => say(none),

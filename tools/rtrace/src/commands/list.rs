@@ -5,11 +5,13 @@
 use crate::options::Place;
 use anyhow::bail;
 use control::events::{self, Event};
+use serde::Serialize;
+use std::borrow::Cow;
 use std::slice;
-use terminal::print;
+use terminal::{print, print_json};
 
 /// Prints the events that `patterns` pick, as `set_event` takes them; all, without a pattern.
-pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result<()> {
+pub fn list(place: &Place, patterns: &[String], verbose: bool, json: bool) -> anyhow::Result<()> {
     let tracer = place.tracer()?;
     let mut events = events::available(&tracer)?;
     events.extend(events::of_ftrace(&tracer, &events));
@@ -21,8 +23,18 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result
             bail!(complaint);
         }
     }
+    let picked = picked(&events, patterns);
+    if json {
+        let rows = picked.into_iter().map(|event| Row {
+            name: &event.name,
+            aliases: &event.aliases,
+            is_perf: event.is_of_ftrace,
+            fields: verbose.then(|| events::fields(&tracer, event)),
+        });
+        return Ok(print_json(&rows.collect::<Vec<_>>())?);
+    }
     let mut text = String::new();
-    for event in picked(&events, patterns) {
+    for event in picked {
         text.push_str(&event.name);
         if verbose && !event.aliases.is_empty() {
             text.push_str(&format!(" ({})", event.aliases.join(", ")));
@@ -40,15 +52,38 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool) -> anyhow::Result
     Ok(print(&text)?)
 }
 
+/// An event as JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    /// Names in ftrace and perf, if they are others.
+    aliases: &'a [String],
+    /// Whether perf provides the event.
+    is_perf: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Cow<'a, [String]>>,
+}
+
+/// Prints names: a line each, or as one JSON array.
+pub fn names(names: &[String], json: bool) -> anyhow::Result<()> {
+    if json {
+        return Ok(print_json(&names)?);
+    }
+    let lines = names.iter().map(|name| format!("{name}\n"));
+    Ok(print(&lines.collect::<String>())?)
+}
+
 /// Prints those of modules that are not loaded.
-pub fn list_awaited(place: &Place, patterns: &[String]) -> anyhow::Result<()> {
+pub fn list_awaited(place: &Place, patterns: &[String], json: bool) -> anyhow::Result<()> {
     let events = events::awaited(&place.tracer()?)?;
     if let Some(complaint) = events::unmatched(&events, patterns) {
         bail!(complaint);
     }
-    let picked = picked(&events, patterns);
-    let lines = picked.iter().map(|event| format!("{}\n", event.name));
-    Ok(print(&lines.collect::<String>())?)
+    let picked = picked(&events, patterns).into_iter();
+    names(
+        &picked.map(|event| event.name.clone()).collect::<Vec<_>>(),
+        json,
+    )
 }
 
 /// Those that patterns pick; all, without a pattern.
@@ -60,11 +95,6 @@ fn picked<'a>(events: &'a [Event], patterns: &[String]) -> Vec<&'a Event> {
 }
 
 /// Prints the contexts that can be recorded.
-pub fn list_contexts(place: &Place) -> anyhow::Result<()> {
-    let mut text = String::new();
-    for context in place.tracer()?.available_contexts()? {
-        text.push_str(&context);
-        text.push('\n');
-    }
-    Ok(print(&text)?)
+pub fn list_contexts(place: &Place, json: bool) -> anyhow::Result<()> {
+    names(&place.tracer()?.available_contexts()?, json)
 }

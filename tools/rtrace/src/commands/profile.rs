@@ -2,10 +2,10 @@
 
 //! `rtrace profile`: samples of what the CPUs do, recorded and summarised.
 
-use crate::exit::FAILED;
+use crate::failure;
 use crate::options::{Place, Profile};
 use crate::recording::record;
-use crate::report::{report, Output};
+use crate::report::report;
 use analysis::Question;
 use anyhow::bail;
 use clap::ValueEnum;
@@ -13,7 +13,6 @@ use ctf::METADATA;
 use network::Directory;
 use std::path::Path;
 use std::process::ExitCode;
-use terminal::say;
 
 /// What decides when a sample is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,18 +39,15 @@ impl Pace {
 /// Records, prints what was found, and gives the exit code of the recording.
 pub fn profile(place: &Place, mut options: Profile) -> ExitCode {
     if let Err(error) = choose(place, &mut options) {
-        say(format_args!("{error:#}"));
-        return ExitCode::from(FAILED);
+        return ExitCode::from(failure::report(&error));
     }
     // A trace that is in a named directory already is not what is recorded now: that is refused.
     let was_there = options.record.is_named && trace_in(&options).is_some();
     let code = record(place, &mut options.record);
     let dir = trace_in(&options).filter(|_| !was_there);
     if let Some(dir) = dir {
-        let output = Output::Text { rows: options.rows };
-        if let Err(error) = report(dir, &[Question::Profile], &output) {
-            say(format_args!("{error:#}"));
-            return ExitCode::from(FAILED);
+        if let Err(error) = report(dir, &[Question::Profile], &options.output) {
+            return ExitCode::from(failure::report(&error));
         }
     }
     code

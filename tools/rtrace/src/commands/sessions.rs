@@ -7,12 +7,12 @@ use control::{LiveTrace, Session};
 use serde::Serialize;
 use std::fmt::Write;
 use system::Error;
-use terminal::{harmless_json, print, say, HEADING};
+use terminal::{print, print_json, say, tell, HEADING};
 
 /// Makes a session.
 pub fn create(place: &Place, name: &str) -> anyhow::Result<()> {
     let session = place.tracer()?.create_session(name)?;
-    say(format_args!(
+    tell(format_args!(
         "session `{}` is there: `rtrace --session {0} start -e PATTERN` records in it",
         session.name()
     ));
@@ -24,7 +24,7 @@ pub fn destroy(place: &Place, name: &str) -> anyhow::Result<()> {
     let tracer = place.tracer()?;
     let dropped = dropped(&tracer.session(name)?)?;
     tracer.destroy_session(name)?;
-    say(format_args!("session `{name}` is gone"));
+    tell(format_args!("session `{name}` is gone"));
     if dropped > 0 {
         say(format_args!(
             "dropped {dropped} events that nobody had read"
@@ -86,12 +86,10 @@ pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    let text = if json {
-        format!("{}\n", harmless_json(serde_json::to_string_pretty(&rows)?))
-    } else {
-        text(&rows)?
-    };
-    Ok(print(&text)?)
+    if json {
+        return Ok(print_json(&rows)?);
+    }
+    Ok(print(&text(&rows)?)?)
 }
 
 fn row(session: &Session) -> system::Result<Row> {

@@ -3,7 +3,7 @@
 //! What `rtrace latency` works with.
 
 use super::record::Conditions;
-use super::{access, rows, Action};
+use super::{access, rows, trace, Action};
 use crate::args::LatencyArgs;
 use crate::run::condition::Condition;
 use crate::session::channels::{ChannelSetup, Filter};
@@ -60,7 +60,7 @@ pub struct Latency {
 }
 
 /// From the command line.
-pub(super) fn latency(args: LatencyArgs) -> Action {
+pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
     let rows = rows(args.rows);
     let measured = match (args.preempt, args.timer) {
         (true, _) => Measured::Preempt,
@@ -68,11 +68,11 @@ pub(super) fn latency(args: LatencyArgs) -> Action {
         _ => Measured::Wakeup,
     };
     if let Some(dir) = args.input {
-        return Action::LatencyOf {
-            dir,
+        return Ok(Action::LatencyOf {
+            dir: trace(dir)?,
             measured,
-            rows,
-        };
+            rows: (!args.json).then_some(rows),
+        });
     }
     let filter = filter(&args, measured);
     let on_event = filter.iter().map(|filter| Filter {
@@ -104,7 +104,7 @@ pub(super) fn latency(args: LatencyArgs) -> Action {
         ..Setup::default()
     };
     setup.fill(Some(Mode::Overwrite), Some(size));
-    Action::Latency(Box::new(Latency {
+    Ok(Action::Latency(Box::new(Latency {
         measured,
         lazy: args.lazy,
         period: args.period,
@@ -128,7 +128,7 @@ pub(super) fn latency(args: LatencyArgs) -> Action {
         },
         rows,
         command: command.next().map(|program| (program, command.collect())),
-    }))
+    })))
 }
 
 /// Which delays were asked for.

@@ -22,6 +22,7 @@ use crate::args::{
     AccessArgs, Cli, Command, ListArgs, NetworkArgs, ReportArgs, SessionCommand, StartArgs,
     StateArgs,
 };
+use crate::newest;
 use crate::report::Output;
 use crate::session::config::Config;
 use ::export::{Export, Target};
@@ -65,7 +66,8 @@ pub enum Action {
         /// Of what.
         measured: control::Latency,
         dir: PathBuf,
-        rows: usize,
+        /// Rows of what a CPU did; without, a JSON object is printed.
+        rows: Option<usize>,
     },
     Report {
         dir: PathBuf,
@@ -82,11 +84,15 @@ pub enum Action {
     List {
         patterns: Vec<String>,
         verbose: bool,
+        json: bool,
     },
     ListAwaited {
         patterns: Vec<String>,
+        json: bool,
     },
-    ListContexts,
+    ListContexts {
+        json: bool,
+    },
     Status {
         json: bool,
     },
@@ -106,13 +112,16 @@ pub enum Action {
     /// Shows functions of the kernel.
     ListFunctions {
         pattern: String,
+        json: bool,
     },
     /// Defines dynamic events.
     AddProbes {
         specs: Vec<String>,
     },
     /// Shows them.
-    ListProbes,
+    ListProbes {
+        json: bool,
+    },
     /// Takes some away.
     DeleteProbes {
         names: Vec<String>,
@@ -126,7 +135,9 @@ pub enum Action {
     Sessions {
         json: bool,
     },
-    Doctor,
+    Doctor {
+        json: bool,
+    },
     Generate {
         dir: PathBuf,
     },
@@ -166,8 +177,10 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             }
             Action::Record(Box::new(record::record(*args)?))
         }
-        Command::Report(args) if args.graph => Action::Graph { dir: args.dir },
-        Command::Report(args) => report(args),
+        Command::Report(args) if args.graph => Action::Graph {
+            dir: trace(args.dir)?,
+        },
+        Command::Report(args) => report(args)?,
         Command::Trace(_) | Command::Top(_) | Command::Profile(_) | Command::Latency(_)
             if cli.session.is_some() =>
         {
@@ -176,21 +189,24 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             ));
         }
         Command::Profile(args) => Action::Profile(Box::new(profile::profile(*args))),
-        Command::Latency(args) => latency::latency(args),
+        Command::Latency(args) => latency::latency(args)?,
         Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
-        Command::Top(args) => Action::Top(Box::new(top::top(args))),
-        Command::Export(args) => Action::Export(export::export(args)),
-        Command::List(args) if args.contexts => Action::ListContexts,
+        Command::Top(args) => Action::Top(Box::new(top::top(args)?)),
+        Command::Export(args) => Action::Export(export::export(args)?),
+        Command::List(args) if args.contexts => Action::ListContexts { json: args.json },
         Command::List(ListArgs {
             functions: Some(pattern),
+            json,
             ..
-        }) => Action::ListFunctions { pattern },
+        }) => Action::ListFunctions { pattern, json },
         Command::List(args) if args.awaited => Action::ListAwaited {
             patterns: args.patterns,
+            json: args.json,
         },
         Command::List(args) => Action::List {
             patterns: args.patterns,
             verbose: args.verbose,
+            json: args.json,
         },
         Command::Status(args) => Action::Status { json: args.json },
         Command::Start(args) => Action::Start(Box::new(start(&args)?)),
@@ -220,7 +236,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Probe(args) if !args.delete.is_empty() => {
             Action::DeleteProbes { names: args.delete }
         }
-        Command::Probe(args) if args.specs.is_empty() => Action::ListProbes,
+        Command::Probe(args) if args.specs.is_empty() => Action::ListProbes { json: args.json },
         Command::Probe(args) => Action::AddProbes { specs: args.specs },
         Command::Session(command) => match command {
             SessionCommand::List(args) => Action::Sessions { json: args.json },
@@ -229,7 +245,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             SessionCommand::Reset => Action::Reset,
             SessionCommand::Free => Action::Free,
         },
-        Command::Doctor => Action::Doctor,
+        Command::Doctor(args) => Action::Doctor { json: args.json },
         Command::Generate(args) => Action::Generate { dir: args.dir },
     };
     let place = Place {
@@ -239,7 +255,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
     Ok((place, action))
 }
 
-fn report(args: ReportArgs) -> Action {
+fn report(args: ReportArgs) -> Result<Action, clap::Error> {
     let output = match args.html {
         Some(file) => Output::Page(Target::named(file, args.force)),
         None if args.json => Output::Json,
@@ -262,11 +278,11 @@ fn report(args: ReportArgs) -> Action {
         args.critical_path
             .map(|tid| Question::CriticalPath { tid, to: args.to }),
     ];
-    Action::Report {
-        dir: args.dir,
+    Ok(Action::Report {
+        dir: trace(args.dir)?,
         questions: questions.into_iter().flatten().collect(),
         output,
-    }
+    })
 }
 
 fn start(args: &StartArgs) -> Result<Config, clap::Error> {
@@ -306,6 +322,12 @@ fn security(args: NetworkArgs) -> Security<Credentials> {
         plain,
     } = args;
     Security::new(ca, cert, key, plain)
+}
+
+/// The trace that a command reads: the newest, if the command line names none.
+fn trace(dir: Option<PathBuf>) -> Result<PathBuf, clap::Error> {
+    let missing = |what| Cli::command().error(ErrorKind::MissingRequiredArgument, what);
+    newest::or_newest(dir).map_err(missing)
 }
 
 /// What was typed makes no sense.

@@ -6,6 +6,7 @@ use super::record::{new_directory, Conditions, Record};
 use super::{access, rows};
 use crate::args::ProfileArgs;
 use crate::commands::profile::Pace;
+use crate::report::Output;
 use crate::session::channels::ChannelSetup;
 use crate::session::setup::Setup;
 use crate::session::tasks::Tasks;
@@ -22,8 +23,8 @@ pub struct Profile {
     pub record: Record,
     /// What decides when a sample is taken; if none, what is best on this machine.
     pub pace: Option<Pace>,
-    /// The rows of each table.
-    pub rows: usize,
+    /// How the functions are printed.
+    pub output: Output,
 }
 
 /// From the command line.
@@ -69,6 +70,11 @@ pub(super) fn profile(args: ProfileArgs) -> Profile {
     Profile {
         record,
         pace: args.by,
-        rows: rows(args.rows),
+        output: match args.json {
+            true => Output::Json,
+            false => Output::Text {
+                rows: rows(args.rows),
+            },
+        },
     }
 }

@@ -189,7 +189,7 @@ fn an_unknown_option_is_no_command() {
         "record --onyl -o d -- true",
         "trace -f -- true",
         "profile -g -- true",
-        "latency -q -- true",
+        "latency -Q -- true",
     ] {
         let words = ["rtrace"].into_iter().chain(words.split_whitespace());
         let error = Cli::from_words(words).unwrap_err();
@@ -360,4 +360,25 @@ fn functions_are_events_of_the_first_channel() {
     for words in ["-T a -G b", "-N a", "-T a -D 1", "-G a -D 0", "-T ,"] {
         assert!(parse(words).is_err(), "{words}");
     }
+}
+
+/// The short help of a command fits a terminal of 80 columns and 24 lines.
+#[test]
+fn short_help_fits_one_screen() {
+    fn too_long(command: &clap::Command) -> Vec<String> {
+        // `trace` has more views than other commands, and `help` lists them all.
+        let commands = command.get_subcommands();
+        let commands = commands.filter(|command| !["trace", "help"].contains(&command.get_name()));
+        let commands = commands.flat_map(|command| {
+            let help = command.clone().term_width(80).render_help().to_string();
+            let is_too_long = help.lines().count() > 24;
+            let own = is_too_long.then_some(help);
+            own.into_iter().chain(too_long(command))
+        });
+        commands.collect()
+    }
+    let mut command = Cli::command();
+    command.build();
+    let too_long = too_long(&command);
+    assert!(too_long.is_empty(), "{}", too_long.join("\n\n"));
 }

@@ -2,6 +2,7 @@
 
 //! What `rtrace top` works with.
 
+use super::trace;
 use crate::args::TopArgs;
 use crate::commands::top::Column;
 use crate::session::channels::ChannelSetup;
@@ -43,7 +44,7 @@ pub struct Top {
 }
 
 /// From the command line.
-pub(super) fn top(args: TopArgs) -> Top {
+pub(super) fn top(args: TopArgs) -> Result<Top, clap::Error> {
     let events = EVENTS.map(|event| event.to_owned().into());
     let channel = ChannelSetup {
         events: Some(events.into()),
@@ -51,7 +52,7 @@ pub(super) fn top(args: TopArgs) -> Top {
         size: Some(BufferSize::DEFAULT),
         ..ChannelSetup::named(FIRST_CHANNEL)
     };
-    Top {
+    Ok(Top {
         batch: args.batch || args.once || args.json || args.input.is_some(),
         count: if args.once { Some(1) } else { args.count },
         rows: if args.rows == 0 {
@@ -59,7 +60,7 @@ pub(super) fn top(args: TopArgs) -> Top {
         } else {
             args.rows
         },
-        input: args.input,
+        input: args.input.map(trace).transpose()?,
         setup: Setup {
             channels: vec![channel],
             ..Setup::default()
@@ -67,5 +68,5 @@ pub(super) fn top(args: TopArgs) -> Top {
         delay: args.delay,
         sort: args.sort,
         json: args.json,
-    }
+    })
 }

@@ -15,11 +15,12 @@ use anyhow::{anyhow, bail, Context};
 use control::Tracer;
 use resolve::Refusal;
 use rtrace_input::glob;
+use serde::Serialize;
 use spec::{Spec, TRACEPOINT};
 use std::path::Path;
 use std::slice;
 use symbols::Symbols;
-use terminal::{print, say};
+use terminal::{print, print_json, say};
 
 /// The subsystem of events that stay.
 const SUBSYSTEM: &str = "probe";
@@ -71,17 +72,32 @@ pub fn add(place: &Place, specs: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A dynamic event as JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    name: String,
+    definition: &'a str,
+}
+
 /// Shows the dynamic events that there are.
-pub fn list(place: &Place) -> anyhow::Result<()> {
-    for event in place.tracer()?.dynamic_events()? {
+pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
+    let events = place.tracer()?.dynamic_events()?;
+    if json {
+        let rows = events.iter().map(|event| Row {
+            name: event.to_string(),
+            definition: &event.definition,
+        });
+        return Ok(print_json(&rows.collect::<Vec<_>>())?);
+    }
+    for event in events {
         print(&format!("{}\n", event.definition))?;
     }
     Ok(())
 }
 
-/// Prints the functions of the kernel and its modules whose names match a pattern; or the kernel's tracepoints,
+/// The functions of the kernel and its modules whose names match a pattern; or the kernel's tracepoints,
 /// if that begins with [`TRACEPOINT`].
-pub fn list_functions(place: &Place, pattern: &str) -> anyhow::Result<()> {
+pub fn functions(place: &Place, pattern: &str) -> anyhow::Result<Vec<String>> {
     let functions = match pattern.strip_prefix(TRACEPOINT) {
         Some(pattern) => types::tracepoints(Path::new(TYPES), |name| glob::matches(pattern, name))?,
         None => {
@@ -95,7 +111,7 @@ pub fn list_functions(place: &Place, pattern: &str) -> anyhow::Result<()> {
     if functions.is_empty() {
         bail!("the kernel's types have nothing that matches `{pattern}`");
     }
-    Ok(print(&(functions.join("\n") + "\n"))?)
+    Ok(functions)
 }
 
 /// Takes events away: by `SUBSYSTEM:EVENT`, or by the name of one that [`add`] has defined.

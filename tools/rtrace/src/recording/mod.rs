@@ -6,10 +6,10 @@ pub mod snapshot;
 mod snapshots;
 
 use crate::compat::{self, Patterns};
-use crate::exit::{Code, FAILED, WRONG_USAGE};
+use crate::exit::{Code, FAILED, LOST};
+use crate::failure;
 use crate::options::{Place, Record};
 use crate::probe::Probes;
-use crate::run::condition::NoTrigger;
 use crate::run::launch::{begin, cannot_run, wait, Begun, End};
 use crate::run::watch::Watch;
 use crate::run::workload;
@@ -18,7 +18,7 @@ use crate::session::channels::ChannelSetup;
 use crate::session::earlier::Earlier;
 use crate::session::maker::Maker;
 use crate::session::on_drop::{FreeOnDrop, StopOnDrop};
-use crate::session::patience::{self, Interrupted};
+use crate::session::patience;
 use crate::session::temporary::Temporary;
 use anyhow::{bail, Context};
 use consumer::{Consumer, Sink, Source, State, Totals, Written};
@@ -34,26 +34,14 @@ use std::thread;
 use store::{Claim, Output};
 use system::signals::Signals;
 use system::{priority, Error};
-use terminal::{bytes, say};
+use terminal::{bytes, conclude, say, tell};
 use uuid::Uuid;
 use workload::Run;
-
-/// Events were lost, and that counts as failure.
-const LOST: Code = 124;
 
 /// Records, and gives the exit code.
 pub fn record(place: &Place, options: &mut Record) -> ExitCode {
     let recorded = try_record(place, options).and_then(Recording::code);
-    ExitCode::from(recorded.unwrap_or_else(|error| {
-        say(format_args!("{error:#}"));
-        if error.is::<NoTrigger>() {
-            WRONG_USAGE
-        } else if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
-            interrupted.code()
-        } else {
-            FAILED
-        }
-    }))
+    ExitCode::from(recorded.unwrap_or_else(|error| failure::report(&error)))
 }
 
 fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Recording<'a>> {
@@ -420,7 +408,7 @@ fn say_trace(options: &Record, written: &Written, whole: bool) {
         Destination::Receiver { .. } if !whole => return,
         Destination::Receiver { .. } => "sent to",
     };
-    say(format_args!(
+    tell(format_args!(
         "trace {whither} {} ({}, {} packets)",
         options.destination,
         bytes(written.bytes),
@@ -472,7 +460,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
             "{left} events were recorded and could not be written, and what came later had no room"
         ));
     }
-    say(totals);
+    conclude(totals.lost == 0, totals);
     // That old events go is what a flight recorder is for.
     let failed = stats.channels.iter().map(|counted| {
         let mut channels = options.setup.channels.iter();

@@ -6,7 +6,7 @@ use control::snapshot::{self, Snapshot};
 use control::Session;
 use std::path::Path;
 use store::OutputOptions;
-use terminal::{bytes, say};
+use terminal::{bytes, conclude, say, tell};
 
 /// Writes a snapshot of a session to `dir`.
 pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {
@@ -16,13 +16,13 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Re
         exposed,
         failure,
     } = snapshot::take(session, dir, options)?;
-    say(format_args!(
+    tell(format_args!(
         "snapshot in {} ({}, {} packets)",
         dir.display(),
         bytes(written.bytes),
         written.packets
     ));
-    say(totals);
+    conclude(totals.lost == 0, totals);
     if let Some(exposed) = exposed {
         say(exposed);
     }

@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::Command;
 use system::signals::Signals;
-use terminal::say;
+use terminal::{say, tell};
 
 /// What became of the workload.
 pub enum Begun<'a> {
@@ -45,7 +45,7 @@ pub fn begin<'a>(
         Ok(Begun::Running(Box::new(run)))
     };
     let Some((program, arguments)) = &options.command else {
-        say(format_args!(
+        tell(format_args!(
             "recording to {} until {until}",
             options.destination
         ));

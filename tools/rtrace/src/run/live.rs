@@ -24,7 +24,7 @@ use std::process::Child;
 use std::thread;
 use system::priority;
 use system::signals::Signals;
-use terminal::say;
+use terminal::{conclude, say};
 
 /// What there is to wait for while the session records.
 pub struct Recording<'a> {
@@ -129,6 +129,7 @@ pub fn look<T>(
     for line in advice::on_loss(session, &stats)? {
         say(line);
     }
-    say(Totals::of(&stats.all.total, recorded));
+    let totals = Totals::of(&stats.all.total, recorded);
+    conclude(totals.lost == 0, totals);
     Ok(waited)
 }

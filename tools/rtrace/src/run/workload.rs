@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::Instant;
 use system::signals::Signals;
-use terminal::say;
+use terminal::tell;
 
 /// A command that runs, or nothing but time that passes, and what may happen meanwhile.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
         if let Some(status) = ended.context("cannot wait for the command")? {
             return Ok(code(status));
         }
-        say("waiting for the command");
+        tell("waiting for the command");
         // Nobody writes to it.
         let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
         loop {

@@ -229,7 +229,7 @@ fn a_picture_has_every_function() {
     }
     export(&["flamegraph", "-e", "sched_switch"], dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("there is nothing to draw"));
 }
 
@@ -239,7 +239,7 @@ fn without_stacks_there_is_nothing_to_fold() {
     known(dir.path());
     export(&["folded"], dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stdout("")
         .stderr(contains("`export folded` needs call stacks"))
         .stderr(contains(

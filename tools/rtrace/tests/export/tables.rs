@@ -227,7 +227,7 @@ fn a_trace_is_exported_once() {
     let before = files(&out.path().join("slices").join(DAY));
     export(&options, dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("was exported before").and(contains("--force")));
     // Of the old nothing is left, also where there is nothing new.
     export(
@@ -270,7 +270,7 @@ fn wrong_use_is_refused() {
     let file = dir.path().join("metadata");
     let to = file.to_str().unwrap();
     let assert = export(&["parquet", "-o", to], dir.path()).assert();
-    assert.code(1).stderr(contains("cannot write"));
+    assert.code(125).stderr(contains("cannot write"));
 }
 
 #[test]
@@ -282,13 +282,13 @@ fn nothing_is_left_of_what_fails() {
     let options = ["export", "parquet", "-o", to.to_str().unwrap()];
     without_room(&options, dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("File too large"));
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
     // Nor of a folder for the copies that links across file systems would be.
     let to = Path::new("/dev/shm").join(format!("rtrace-test-{}", std::process::id()));
     let options = ["export", "lttng", "-o", to.to_str().unwrap()];
-    let assert = without_room(&options, dir.path()).assert().code(1);
+    let assert = without_room(&options, dir.path()).assert().code(125);
     assert.stderr(contains("File too large"));
     assert!(!to.exists());
 }
@@ -318,6 +318,6 @@ fn nothing_is_left_of_what_a_signal_ends() {
         sleep(Duration::from_millis(1));
     }
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(child.wait().unwrap().code(), Some(125));
     assert_eq!(files(out.path()), Vec::<PathBuf>::new());
 }

@@ -87,7 +87,7 @@ fn events_are_chosen_by_all_their_names() {
     }
     export(&["text", "-e", "sched_swich"], dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stdout("")
         .stderr(contains(
             "no event matches `sched_swich`: did you mean sched:sched_switch",

@@ -69,7 +69,7 @@ fn what_the_trace_lacks_is_said() {
     forget(dir.path(), "sched_switch");
     report(&["--cpu"], dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("--cpu needs sched_switch,"));
 }
 

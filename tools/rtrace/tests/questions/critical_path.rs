@@ -251,7 +251,7 @@ fn what_the_trace_lacks_is_said() {
         forget(dir.path(), prefix);
         report(&["--critical-path", "7"], dir.path())
             .assert()
-            .code(1)
+            .code(125)
             .stderr(contains(words).and(contains("`rtrace record -e sched_switch,")));
     }
 }

@@ -216,7 +216,7 @@ fn what_the_trace_lacks_is_said() {
     without(&["sched_switch"]);
     report(&["--io"], dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains(
             "--io needs block_rq_issue and block_rq_complete, or",
         ));

@@ -224,7 +224,11 @@ fn no_list_passes_escape_sequences_on() {
     let lists = [
         "list",
         "list -v",
+        "list --json",
+        "list -v --json",
         "list --contexts",
+        "list --contexts --json",
+        "probe --json",
         "list --awaited",
         "probe",
         "session list",

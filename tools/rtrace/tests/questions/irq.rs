@@ -76,7 +76,7 @@ fn what_the_trace_lacks_is_said() {
     forget(dir.path(), "irq_handler_entry");
     report(&["--irq"], dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("--irq needs irq_handler_entry"))
         .stderr(contains("`rtrace record -e irq`"));
 }

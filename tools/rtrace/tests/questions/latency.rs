@@ -122,7 +122,7 @@ fn what_the_trace_lacks_is_said() {
             .for_each(|prefix| forget(dir.path(), prefix));
         report(&["--latency"], dir.path())
             .assert()
-            .code(1)
+            .code(125)
             .stderr(contains(words))
             .stderr(contains("`rtrace record -e sched_switch,sched_waking"));
     }

@@ -172,7 +172,7 @@ fn what_the_trace_lacks_is_said() {
     forget(dir.path(), "syscall_entry_futex");
     report(&["--locks"], dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains(
             "--locks needs contention_begin and contention_end, or",
         ));

@@ -118,7 +118,7 @@ fn what_the_trace_lacks_is_said() {
         forget(dir.path(), prefix);
         report(&["--syscalls"], dir.path())
             .assert()
-            .code(1)
+            .code(125)
             .stdout("")
             .stderr(contains(words))
             .stderr(contains(dir.path().display().to_string()))

@@ -106,7 +106,7 @@ fn without_wake_ups_waits_are_not_told_apart() {
     forget(dir.path(), "sched_switch");
     report(&["--threads"], dir.path())
         .assert()
-        .code(1)
+        .code(125)
         .stderr(contains("--threads needs sched_switch,"))
         .stderr(contains("`rtrace record -e sched_switch,sched_waking"));
 }

@@ -82,7 +82,7 @@ after_it() {
 	rtrace recover -o again
 	diff -r trace again
 	status rtrace recover -o none
-	equal "status without a trace" 1 "$STATUS"
+	equal "status without a trace" 125 "$STATUS"
 	[ ! -e none ] || fail "a directory was made for nothing"
 	channel mode=overwrite subbuf_size=$size subbuf_count=$count
 	only $CALL

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use store::Claim;
 use system::access::Access;
-use terminal::{bytes, say};
+use terminal::{bytes, say, tell};
 use vmcore::Vmcore;
 
 /// Writes it to a directory.
@@ -110,7 +110,7 @@ fn report(dir: &Path, recovered: Recovered) {
             "{torn} events are not there: a record among them was not complete"
         ));
     }
-    say(format_args!(
+    tell(format_args!(
         "recovered in {} ({}, {packets} packets)",
         dir.display(),
         bytes(size)

@@ -16,7 +16,8 @@ mod tree;
 mod watched;
 mod who;
 
-use crate::exit::{Code, FAILED};
+use crate::exit::Code;
+use crate::failure;
 use crate::options::{Input, Place, Show};
 use crate::run::launch::cannot_run;
 use crate::run::live;
@@ -62,15 +63,8 @@ pub fn graph(dir: &Path) -> anyhow::Result<()> {
 
 /// Prints a trace, and gives the exit code.
 pub fn show(place: &Place, options: &Show) -> ExitCode {
-    // Only a command that is traced has exit codes of its own.
-    let failed = match options.input {
-        Input::Recorded(_) => 1,
-        Input::Received { .. } | Input::Live { .. } => FAILED,
-    };
-    ExitCode::from(try_show(place, options).unwrap_or_else(|error| {
-        say(format_args!("{error:#}"));
-        failed
-    }))
+    let shown = try_show(place, options);
+    ExitCode::from(shown.unwrap_or_else(|error| failure::report(&error)))
 }
 
 fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {

@@ -13,7 +13,8 @@ use analysis::integer;
 use ctf::{Clock, Event};
 use std::borrow::Cow;
 use std::fmt::{Arguments, Display, Write};
-use terminal::{date, duration, printable};
+use terminal::date::{self, Days};
+use terminal::{duration, printable};
 
 /// What is printed.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub struct Page {
     pub calls: Calls,
     /// The clock at the last line.
     now: u64,
+    days: Days,
 }
 
 impl Page {
@@ -36,6 +38,7 @@ impl Page {
             clock,
             calls: Calls::default(),
             now: 0,
+            days: Days::default(),
         }
     }
 
@@ -204,9 +207,14 @@ impl Page {
         self.output.text.push('\n');
     }
 
-    fn time(&self) -> String {
+    /// The time of the day. Begins a line with the date if that is another one than in the last line.
+    fn time(&mut self) -> String {
         let now = self.clock.since_epoch(self.now);
-        date::time_of_day(i64::try_from(now).unwrap_or(i64::MAX))
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        if let Some(day) = self.days.new_day(now) {
+            self.push(format_args!("{day}\n"));
+        }
+        date::time_of_day(now)
     }
 
     /// A String takes everything.

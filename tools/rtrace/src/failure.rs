@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What an error means for the exit code: the same in all commands.
+
+use crate::exit::{Code, DAMAGED, FAILED, WRONG_USAGE};
+use crate::run::condition::NoTrigger;
+use crate::session::patience::Interrupted;
+use crate::session::setup::NothingChosen;
+use analysis::losses::Damaged;
+use anyhow::Error;
+use terminal::say;
+
+/// Says what failed; the exit code.
+pub fn report(error: &Error) -> Code {
+    say(format_args!("{error:#}"));
+    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+        interrupted.code()
+    } else if error.is::<NothingChosen>() || error.is::<NoTrigger>() {
+        WRONG_USAGE
+    } else if error.is::<Damaged>() {
+        DAMAGED
+    } else {
+        FAILED
+    }
+}

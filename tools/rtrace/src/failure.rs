@@ -6,7 +6,7 @@ use crate::exit::{Code, DAMAGED, FAILED, WRONG_USAGE};
 use crate::run::condition::NoTrigger;
 use crate::session::patience::Interrupted;
 use crate::session::setup::NothingChosen;
-use analysis::losses::Damaged;
+use analysis::loss::Damaged;
 use anyhow::Error;
 use terminal::say;
 

@@ -104,6 +104,7 @@ typedef void (*rtrace_overflow_t)(struct perf_event *event, struct perf_sample_d
 
 /* Properties of a sample, as perf reports them. */
 struct rtrace_sample {
+	u64 event;		/* perf's id of the event, never used again */
 	u64 period;		/* count since the previous sample */
 	u64 due;		/* of a timer: its monotonic expiry time */
 	bool is_throttled;	/* perf stops the event until the next tick */

@@ -108,6 +108,7 @@ NOKPROBE_SYMBOL(rtrace_perf_record_read);
 notrace void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data,
 				 struct rtrace_sample *sample)
 {
+	sample->event = event->id;
 	sample->period = data->period;
 	/* Meaningless for an event without a timer. */
 	sample->due = ktime_to_ns(hrtimer_get_expires(&event->hw.hrtimer));

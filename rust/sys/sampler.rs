@@ -25,7 +25,7 @@ pub(crate) struct Sample<'a> {
 /// A timer that causes the samples of a CPU.
 #[derive(Clone, Copy)]
 pub(crate) struct SampleTimer {
-    /// Identity of the timer: the address of its perf event.
+    /// Identity of the timer: the id of its perf event, which no later event gets.
     pub(crate) id: u64,
     /// Expiry time in nanoseconds of the monotonic clock.
     pub(crate) due: u64,
@@ -110,7 +110,7 @@ unsafe extern "C" fn overflown<T: OnSample>(
         period: read.period,
         is_throttled: read.is_throttled,
         timer: entry.is_timed.then_some(SampleTimer {
-            id: event.addr() as u64,
+            id: read.event,
             due: read.due,
         }),
     });

@@ -14,20 +14,18 @@ impl Event {
     /// ftrace's `print fmt:` there are the event's other names, if it has any.
     pub(crate) fn write_format(&self, out: &mut dyn Write) -> Result {
         writeln!(out, "name: {}\nformat:", self.name())?;
-        // In bits.
-        let mut end = 0_usize;
+        let mut offset = 0;
         for field in self.fields() {
-            let begin = end.next_multiple_of(field.ty.align());
-            let bits = field.ty.bits().unwrap_or(0);
+            let size = field.ty.size().unwrap_or(0);
             writeln!(
                 out,
                 "\tfield:{};\toffset:{};\tsize:{};\tsigned:{};",
                 Declarator(field),
-                begin / 8,
-                bits.div_ceil(8),
+                offset,
+                size,
                 u8::from(is_signed(field.ty))
             )?;
-            end = begin + bits;
+            offset += size;
         }
         let mut aliases = self.names().skip(1).peekable();
         if aliases.peek().is_some() {
@@ -58,11 +56,7 @@ impl Display for Declarator<'_> {
         let Field { name, ty } = self.0;
         match ty {
             FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {
-                write!(f, "{} {name}", Type(integer))?;
-                if integer.is_bit_field {
-                    write!(f, ":{}", integer.bits)?;
-                }
-                Ok(())
+                write!(f, "{} {name}", Type(integer))
             }
             FieldType::Array(element, length) => write!(f, "{} {name}[{length}]", Type(element)),
             FieldType::Sequence(element, _) => write!(f, "{} {name}[]", Type(element)),
@@ -71,12 +65,12 @@ impl Display for Declarator<'_> {
     }
 }
 
-/// An integer's type in C. For a bit field, a type that has room for it.
+/// An integer's type in C.
 struct Type(Integer);
 
 impl Display for Type {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let bits = self.0.bits.max(8).next_power_of_two();
+        let bits = self.0.bits;
         match self.0.shown {
             Shown::Unsigned | Shown::Hex | Shown::Address => write!(f, "u{bits}"),
             Shown::Signed => write!(f, "s{bits}"),

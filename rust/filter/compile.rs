@@ -223,6 +223,9 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
             if self.hides_addresses && ty.has_addresses() {
                 return Err(FilterReason::Hidden);
             }
+            if self.layout.has_bit_field(index) {
+                return Err(FilterReason::BitField);
+            }
             for field in self.layout.passed(index) {
                 let field = field.ok_or(FilterReason::Incomparable)?;
                 self.code.push(Test::Pass(field))?;

@@ -102,7 +102,7 @@ fn plain<C: Contexts>(from: &NumberAt, record: &[u8], contexts: &C) -> Option<u6
         NumberSource::U32 => u32::from_le_bytes(load(record, at)?).into(),
         NumberSource::U64 => u64::from_le_bytes(load(record, at)?),
         NumberSource::Context => contexts.number(from.at as u8)?,
-        NumberSource::Bits | NumberSource::FarBits => return None,
+        NumberSource::Far(_) => return None,
     })
 }
 
@@ -123,29 +123,14 @@ struct State<'a, C> {
 impl<C: Contexts> State<'_, C> {
     fn number(&self, from: NumberAt) -> Option<u64> {
         match from.source {
-            NumberSource::Bits => self.bits(0, from),
-            NumberSource::FarBits => self.bits(self.behind, from),
+            NumberSource::Far(bytes) => {
+                let at = self.behind.checked_add(from.at as usize)?;
+                let bytes = self.record.get(at..)?.get(..bytes.into())?;
+                let add = |number: u64, byte: &u8| number.wrapping_shl(8) | u64::from(*byte);
+                Some(bytes.iter().rev().fold(0, add))
+            }
             _ => plain(&from, self.record, self.contexts),
         }
-    }
-
-    /// Returns bits whose place is counted from `origin`.
-    fn bits(&self, origin: usize, from: NumberAt) -> Option<u64> {
-        let at = origin.checked_add(from.at as usize)?;
-        let (shift, bits) = (u32::from(from.shift), u32::from(from.bits));
-        let len = shift.wrapping_add(bits).div_ceil(8) as usize;
-        let bytes = self.record.get(at..)?.get(..len)?;
-        // At most seven bits more than a word has.
-        let mut number = 0;
-        for (place, byte) in (0_u32..64).step_by(8).zip(bytes) {
-            number |= u64::from(*byte).wrapping_shl(place);
-        }
-        number = number.wrapping_shr(shift);
-        if let Some(last) = bytes.get(8) {
-            number |= u64::from(*last).wrapping_shl(64_u32.wrapping_sub(shift));
-        }
-        let unused = 64_u32.wrapping_sub(bits);
-        Some(number & u64::MAX.checked_shr(unused).unwrap_or(0))
     }
 
     /// Returns where bytes begin, where they end, and where the next field begins. The caller

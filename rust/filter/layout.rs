@@ -25,14 +25,8 @@ pub(super) enum ComparedValue {
 struct Place {
     /// Number of fields of variable size before it.
     passed: usize,
-    /// Bit offset, counted from the end of the last one of these.
-    bit: u64,
-}
-
-impl Place {
-    fn byte(self) -> Option<u32> {
-        u32::try_from(self.bit / 8).ok()
-    }
+    /// Offset, counted from the end of the last one of these.
+    at: u32,
 }
 
 impl<'a, F: Iterator<Item = Field<'a>> + Clone> FieldLayout<F> {
@@ -41,6 +35,18 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> FieldLayout<F> {
         let mut fields = self.fields.clone().enumerate();
         let (index, field) = fields.find(|(_, field)| field.name == name)?;
         Some((index, field.ty))
+    }
+
+    /// Returns whether a field, or one before it, is a bit field or consists of bit fields. Then the
+    /// field may begin at any bit.
+    pub(super) fn has_bit_field(&self, index: usize) -> bool {
+        let mut fields = self.fields.clone().take(index.saturating_add(1));
+        fields.any(|field| {
+            field
+                .ty
+                .integer()
+                .is_some_and(|integer| integer.is_bit_field)
+        })
     }
 
     /// Returns the fields of variable size before a field, which the program must pass. [`None`]
@@ -74,40 +80,33 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> FieldLayout<F> {
 
     /// Returns where a field begins. [`None`]: the offset is too large.
     fn place(&self, index: usize) -> Option<Place> {
-        let mut place = Place { passed: 0, bit: 0 };
+        let mut place = Place { passed: 0, at: 0 };
         for field in self.fields.clone().take(index) {
-            place = aligned(place, field.ty)?;
-            place = match field.ty.bits() {
-                Some(bits) => Place {
-                    bit: place.bit.checked_add(bits as u64)?,
+            place = match field.ty.size() {
+                Some(size) => Place {
+                    at: place.at.checked_add(u32::try_from(size).ok()?)?,
                     ..place
                 },
                 None => Place {
                     passed: place.passed.checked_add(1)?,
-                    bit: 0,
+                    at: 0,
                 },
             };
         }
-        aligned(place, self.fields.clone().nth(index)?.ty)
+        Some(place)
     }
 
     fn number(&self, index: usize, integer: Integer) -> Option<NumberAt> {
         let place = self.place(index)?;
-        let source = match (place.passed, integer.is_bit_field, integer.bits) {
-            (0, false, 8) => NumberSource::U8,
-            (0, false, 16) => NumberSource::U16,
-            (0, false, 32) => NumberSource::U32,
-            (0, false, 64) => NumberSource::U64,
-            (_, _, 0 | 65..) => return None,
-            (0, ..) => NumberSource::Bits,
-            _ => NumberSource::FarBits,
+        let source = match (place.passed, integer.bits) {
+            (0, 8) => NumberSource::U8,
+            (0, 16) => NumberSource::U16,
+            (0, 32) => NumberSource::U32,
+            (0, 64) => NumberSource::U64,
+            _ => NumberSource::Far(integer.bits / 8),
         };
-        Some(NumberAt {
-            source,
-            at: place.byte()?,
-            shift: (place.bit % 8) as u8,
-            bits: integer.bits,
-        })
+        let at = place.at;
+        Some(NumberAt { source, at })
     }
 
     /// Returns the bytes of a field that is no integer.
@@ -115,10 +114,7 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> FieldLayout<F> {
         let place = self.place(index)?;
         let extent = match ty {
             FieldType::String => Extent::Terminated,
-            FieldType::Array(element, _) => {
-                element_size(element)?;
-                Extent::Fixed(u32::try_from(ty.size()?).ok()?)
-            }
+            FieldType::Array(..) => Extent::Fixed(u32::try_from(ty.size()?).ok()?),
             FieldType::Sequence(element, length) => {
                 let (length, ty) = self.find(length).filter(|(length, _)| *length < index)?;
                 let FieldType::Integer(integer) = ty else {
@@ -129,27 +125,16 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> FieldLayout<F> {
                 if passed != 0 && passed != place.passed {
                     return None;
                 }
-                Extent::Counted(self.number(length, integer)?, element_size(element)?)
+                Extent::Counted(self.number(length, integer)?, element.bits / 8)
             }
             FieldType::Integer(_) | FieldType::Enumeration(..) => return None,
         };
         Some(BytesAt {
             is_far: place.passed != 0,
-            at: place.byte()?,
+            at: place.at,
             extent,
         })
     }
-}
-
-/// Returns where a field of the type begins after a field that ends at `place`.
-fn aligned(place: Place, ty: FieldType<'_>) -> Option<Place> {
-    let bit = place.bit.checked_next_multiple_of(ty.align() as u64)?;
-    Some(Place { bit, ..place })
-}
-
-/// Size of an element in bytes. [`None`]: it is no whole number of bytes.
-fn element_size(element: Integer) -> Option<u8> {
-    (!element.is_bit_field && element.bits % 8 == 0).then_some(element.bits / 8)
 }
 
 /// Returns whether a field, or a context, is a text.
@@ -170,10 +155,7 @@ pub(super) fn context(id: u8, ty: FieldType<'_>) -> Option<ComparedValue> {
             let number = NumberAt {
                 source: NumberSource::Context,
                 at: id.into(),
-                shift: 0,
-                bits: integer.bits,
             };
-            (1..=64).contains(&integer.bits).then_some(())?;
             Some(ComparedValue::Number(number, integer))
         }
         _ => is_text(ty).then_some(ComparedValue::Text(TextAt::Context(id))),

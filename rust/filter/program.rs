@@ -97,26 +97,20 @@ pub(super) struct NumberAt {
     pub(super) source: NumberSource,
     /// Offset of the first byte, or id of the context.
     pub(super) at: u32,
-    /// First bit of that byte, if the source is bits.
-    pub(super) shift: u8,
-    /// Number of bits, if the source is bits.
-    pub(super) bits: u8,
 }
 
 /// Kind of access to a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NumberSource {
-    /// A number of this many bytes.
+    /// A number of this many bits, counted from the record's beginning.
     U8,
     U16,
     U32,
     U64,
     /// A context.
     Context,
-    /// Any bits, counted from the record's beginning.
-    Bits,
-    /// Any bits, counted from the end of the last passed field.
-    FarBits,
+    /// A number of this many bytes, counted from the end of the last passed field.
+    Far(u8),
 }
 
 /// Location of a text.

@@ -58,6 +58,8 @@ pub enum FilterReason {
     IsArray,
     /// A field that cannot be compared.
     Incomparable,
+    /// A bit field, or a field after one.
+    BitField,
     /// An operator that does not exist for texts.
     TextOperator,
     /// `~` for a number.
@@ -68,7 +70,7 @@ pub enum FilterReason {
     OutOfRange {
         /// Whether the field is signed.
         is_signed: bool,
-        /// Width of the field: 1 to 64.
+        /// Width of the field: 8, 16, 32 or 64.
         bits: u8,
     },
     /// Not a list of CPUs.
@@ -112,6 +114,7 @@ impl fmt::Display for FilterReason {
             Self::IsNumber => "this is a number: compare it with a number or CPUS{...}",
             Self::IsArray => "this is an array of numbers: compare it, as a set, with CPUS{...}",
             Self::Incomparable => "this cannot be compared",
+            Self::BitField => "bit fields, and the fields after them, cannot be compared",
             Self::TextOperator => "a text has no such operator, only ==, != and ~",
             Self::NumberOperator => {
                 "a number has no such operator, only ==, !=, <, <=, >, >= and &"

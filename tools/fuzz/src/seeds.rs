@@ -289,7 +289,7 @@ const TEXTS: [(&str, &str, &str); 57] = [
         "prio < 0 && level >= 0x7f || !(flags & 010)\0\u{7f}\u{7f}\u{7f}\u{7f}01234567bash",
     ),
     ("filter", "texts", "comm ~ \"*a?[r-t]*\" && name.ustring != 'x'\x00012345678901abst"),
-    ("filter", "bit-fields", "low == 5 || high < -1\x000123456789012345678901234567890"),
+    ("filter", "integers", "low == 5 || high < -1\x000123456789012345678901234567890"),
     (
         "filter",
         "variable",

@@ -3,22 +3,19 @@
 //! Realistic expressions, and errors in others.
 
 use super::*;
+use rtrace_abi::schema::Labels;
 
-const FIELDS: [Field<'static>; 12] = [
+const FIELDS: [Field<'static>; 11] = [
     Field::new("prio", FieldType::signed(32)),
     Field::new("flags", FieldType::hex(64)),
     Field::new("next_comm", FieldType::text(8)),
     Field::new("level", FieldType::unsigned(8)),
-    Field::new("low", FieldType::Integer(Integer::unsigned(8).bit_field(3))),
-    Field::new("high", FieldType::Integer(Integer::signed(8).bit_field(7))),
+    Field::new("low", FieldType::unsigned(8)),
+    Field::new("high", FieldType::signed(16)),
     Field::new("mask", FieldType::Array(Integer::unsigned(16), 1)),
     Field::new("length", FieldType::unsigned(8)),
     Field::new("filename", FieldType::String),
     Field::new("data", FieldType::Sequence(Integer::TEXT, "length")),
-    Field::new(
-        "bits",
-        FieldType::Array(Integer::unsigned(8).bit_field(3), 2),
-    ),
     Field::new("last", FieldType::unsigned(16)),
 ];
 
@@ -28,13 +25,12 @@ fn record() -> Vec<u8> {
     record.extend(0xffff_8000_0000_0001_u64.to_le_bytes());
     record.extend(b"kworker\0");
     record.push(200);
-    // The lowest bits first: 5, and -3.
-    record.extend((5_u16 | (0x7d << 3)).to_le_bytes());
+    record.push(5);
+    record.extend((-3_i16).to_le_bytes());
     record.extend(0b1000_0010_u16.to_le_bytes());
     record.push(4);
     record.extend(b"/etc/passwd\0");
     record.extend(b"ab\0d");
-    record.push(0);
     record.extend(0x1234_u16.to_le_bytes());
     record
 }
@@ -78,7 +74,7 @@ fn numbers_are_compared_by_their_sign() {
         "low & 4",
         "high == -3",
         "high < 0",
-        "high == 0x7d",
+        "high == 0xfffd",
         "last == 0x1234",
     ] {
         assert!(wants(expression), "{expression}");
@@ -218,9 +214,9 @@ fn a_short_record_is_not_wanted() {
         ("!prio == 5", 4),
         // Never equal, but there must be a number.
         ("!(prio == CPUS{1-2})", 4),
-        ("high == -3", 23),
-        ("filename == '/etc/passwd'", 38),
-        ("data == 'ab'", 42),
+        ("high == -3", 24),
+        ("filename == '/etc/passwd'", 39),
+        ("data == 'ab'", 43),
         ("last == 0x1234", 45),
     ] {
         for len in 0..=record.len() {
@@ -242,7 +238,6 @@ fn what_does_not_fit_is_refused() {
             FilterReason::Unknown,
         ),
         ("Prio == 1", "^", FilterReason::Unknown),
-        ("bits & CPUS{1}", "^", FilterReason::Incomparable),
         ("prio.ustring == 1", "^", FilterReason::NoText),
         ("next_comm == 3", "             ^", FilterReason::IsText),
         ("filename == CPUS{1}", "            ^", FilterReason::IsText),
@@ -259,9 +254,8 @@ fn what_does_not_fit_is_refused() {
         ("prio == 0x100000000", "        ^", range(true, 32)),
         ("level < 256", "        ^", range(false, 8)),
         ("level == -1", "         ^", range(false, 8)),
-        ("low == 8", "       ^", range(false, 3)),
-        ("high == 64", "        ^", range(true, 7)),
-        ("low == CPUS{8}", "       ^", range(false, 3)),
+        ("low == 256", "       ^", range(false, 8)),
+        ("high == 32768", "        ^", range(true, 16)),
         ("CPU & CPUS{3-x}", "             ^", FilterReason::NoCpuList),
         (
             "CPU & CPUS{3,12}",
@@ -273,6 +267,52 @@ fn what_does_not_fit_is_refused() {
         let error = compiled(expression, &FIELDS, |_| ()).expect_err(expression);
         let at = caret.len() - 1;
         assert_eq!(error, Error { at, reason }, "{}", error.shown(expression));
+    }
+}
+
+#[test]
+fn a_cpu_that_the_field_cannot_hold_is_refused() {
+    let refused = |expression| {
+        let names = FilterNames {
+            fields: FIELDS.iter().copied(),
+            contexts: &[],
+            cpus: 300,
+            hides_addresses: false,
+        };
+        let (mut steps, mut texts) = ([Step::NONE; 1], [0; 64]);
+        let memory = ProgramMemory {
+            steps: &mut steps,
+            texts: &mut texts,
+        };
+        compile(expression, names, memory).err()
+    };
+    let reason = FilterReason::OutOfRange {
+        is_signed: false,
+        bits: 8,
+    };
+    assert_eq!(refused("low == CPUS{255}"), None);
+    assert_eq!(refused("low == CPUS{256}"), Some(Error { at: 7, reason }));
+}
+
+#[test]
+fn bit_fields_are_refused() {
+    let bit_field = Integer::unsigned(8).bit_field(3);
+    for ty in [
+        FieldType::Integer(bit_field),
+        FieldType::Enumeration(bit_field, Labels::new(b"", &[])),
+        FieldType::Array(bit_field, 2),
+        FieldType::Sequence(bit_field, "first"),
+    ] {
+        let fields = [
+            Field::new("first", FieldType::unsigned(8)),
+            Field::new("bits", ty),
+            Field::new("last", FieldType::unsigned(8)),
+        ];
+        let refused = |expression| compiled(expression, &fields, |_| ()).err();
+        let reason = FilterReason::BitField;
+        assert_eq!(refused("first == 1"), None);
+        assert_eq!(refused("bits == 1"), Some(Error { at: 0, reason }));
+        assert_eq!(refused("last == 1"), Some(Error { at: 0, reason }));
     }
 }
 
@@ -418,8 +458,8 @@ fn the_first_step_decides_a_comparison_of_a_number() {
     assert_eq!(decided("prio == 5 || level == 200"), None);
     assert_eq!(decided("prio == -5 || level == 7"), Some(true));
     assert_eq!(decided("prio == 5 && level == 200"), Some(false));
-    // Not a number of whole bytes, or after a field of variable size.
-    assert_eq!(decided("low == 7"), None);
+    assert_eq!(decided("low == 7"), Some(false));
+    // Not a number, or after a field of variable size.
     assert_eq!(decided("next_comm == \"none\""), None);
     assert_eq!(decided("last == 7"), None);
     assert_eq!(decided("tid == 7"), None);

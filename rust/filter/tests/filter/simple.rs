@@ -97,14 +97,13 @@ impl<'a, C: Contexts> World<'a, C> {
             before.filter(|field| field.ty.bits().is_none()).count()
         };
         (0..=index).all(|at| match self.fields[at].ty {
-            FieldType::Sequence(element, length) => {
+            FieldType::Sequence(_, length) => {
                 let length = self.fields.iter().position(|field| field.name == length);
                 let length = length.expect("a length");
                 let is_integer = matches!(self.fields[length].ty, FieldType::Integer(_));
                 let is_near = [0, passed(at)].contains(&passed(length));
-                length < at && is_integer && is_near && !element.is_bit_field
+                length < at && is_integer && is_near
             }
-            FieldType::Array(element, _) => at < index || !element.is_bit_field,
             _ => true,
         })
     }

@@ -8,6 +8,7 @@
 //! been read.
 
 use super::aux::AuxArea;
+use super::wakeup::PollTimer;
 use super::Channel;
 use crate::abi::aux::AuxHeader;
 use crate::abi::ioctl::Packet;
@@ -215,23 +216,32 @@ impl AuxCursor {
 }
 
 /// The only reader of an area.
-pub(crate) struct AuxReader(Arc<AuxArea>);
+pub(crate) struct AuxReader {
+    area: Arc<AuxArea>,
+    /// Wakes this reader if the CPU is isolated.
+    _poller: Option<PollTimer<Arc<AuxArea>>>,
+}
 
 impl AuxReader {
-    /// Becomes the reader of `cpu`'s area. Errors: `ENODATA` if there is none, `EBUSY` if it has a reader. May
-    /// sleep.
+    /// Becomes the reader of `cpu`'s area. Errors: `ENODATA` if there is none, `EBUSY` if it has a reader, or
+    /// `ENOMEM`. May sleep.
     pub(crate) fn new(channel: &Channel, cpu: u32) -> Result<Self> {
         let area = channel.area_to_keep(cpu).ok_or_else(enodata)?;
         if !area.wakeup.open(cpu) {
             return Err(EBUSY);
         }
-        Ok(Self(area))
+        let poller = area.wakeup.poller(area.clone(), |area| area.poll_tick());
+        let poller = poller.inspect_err(|_| area.wakeup.close())?;
+        Ok(Self {
+            area,
+            _poller: poller,
+        })
     }
 
     /// Takes the oldest packet. Errors: `EAGAIN` if there is none now, `ENODATA` if there will be none, `EBUSY`
     /// if one is held. May sleep.
     pub(crate) fn get(&self) -> Result<Packet> {
-        let area = &self.0;
+        let area = &self.area;
         let mut cursor = area.cursor.lock();
         if cursor.is_holding {
             return Err(EBUSY);
@@ -246,17 +256,17 @@ impl AuxReader {
 
     /// Returns the held packet. `EINVAL`: no packet is held.
     pub(crate) fn put(&self) -> Result {
-        self.0.cursor.lock().put(&self.0)
+        self.area.cursor.lock().put(&self.area)
     }
 
     /// Puts the held packet back as if it had not been taken.
     pub(crate) fn unget(&self) {
-        self.0.cursor.lock().unget();
+        self.area.cursor.lock().unget();
     }
 
     /// Makes packets of all that is in the area now.
     pub(crate) fn flush(&self) {
-        let area = &self.0;
+        let area = &self.area;
         let mut cursor = area.cursor.lock();
         let from = area.aux.hold();
         cursor.until = area.aux.head();
@@ -268,7 +278,7 @@ impl AuxReader {
 
     /// Moves bytes of the held packet into a pipe. Returns 0 at its end. `EINVAL`: no packet is held.
     pub(crate) fn splice(&self, pipe: &mut Pipe, len: usize) -> Result<usize> {
-        let area = &self.0;
+        let area = &self.area;
         let cursor = &mut *area.cursor.lock();
         let AuxCursor {
             header,
@@ -297,7 +307,7 @@ impl AuxReader {
     /// Events for poll(2).
     pub(crate) fn poll(&self, file: &File, table: &PollTable<'_>) -> u32 {
         use crate::sys::bindings::{POLLERR, POLLHUP, POLLIN, POLLRDNORM};
-        let area = &self.0;
+        let area = &self.area;
         if area.wakeup.waiters().register(file, table).is_err() {
             return POLLERR;
         }
@@ -316,7 +326,7 @@ impl AuxReader {
 
 impl Drop for AuxReader {
     fn drop(&mut self) {
-        self.0.cursor.lock().leave(&self.0);
-        self.0.wakeup.close();
+        self.area.cursor.lock().leave(&self.area);
+        self.area.wakeup.close();
     }
 }

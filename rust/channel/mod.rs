@@ -144,9 +144,6 @@ impl PerCpuState {
     }
 }
 
-/// Period in which the packets of an isolated CPU are looked for, in microseconds.
-const POLL_PERIOD_US: u32 = 10_000;
-
 /// The periodic work on a stream. Runs on the stream's CPU, or on another one if that CPU is isolated.
 #[pin_data]
 struct Timers {
@@ -155,9 +152,6 @@ struct Timers {
     switch: Timer<Switch>,
     #[pin]
     read: Timer<Arc<Stream>>,
-    /// Wakes readers. Only for an isolated CPU.
-    #[pin]
-    poll: Timer<(Arc<Stream>, Option<Arc<AuxArea>>)>,
 }
 
 impl Timers {
@@ -166,11 +160,10 @@ impl Timers {
         let start = |timers: &mut &Self| {
             timers.switch.start();
             timers.read.start();
-            timers.poll.start();
         };
-        let other = cpu::housekeeping().filter(|_| self.is_isolated);
-        let is_started = other.is_some_and(|cpu| cpu::run_on(cpu, &mut &*self, start).is_ok());
-        if !is_started {
+        if self.is_isolated {
+            cpu::run_on_housekeeping(&mut &*self, start);
+        } else {
             start(&mut &*self);
         }
     }
@@ -179,7 +172,6 @@ impl Timers {
     fn cancel(&self) {
         self.switch.cancel();
         self.read.cancel();
-        self.poll.cancel();
     }
 }
 
@@ -342,7 +334,7 @@ impl Channel {
         // Asked once, because a cpuset may change it.
         let is_isolated = cpu::is_isolated(cpu);
         let area = self.make_area(cpu, is_isolated)?;
-        let made = self.make(&self.setup, cpu, is_isolated, area.as_ref());
+        let made = self.make(&self.setup, cpu, is_isolated);
         let (buffer, stream, timers) = match made {
             Err(ENOMEM) if self.complete.load() != 0 => {
                 let config = self.setup.config.smallest();
@@ -354,7 +346,6 @@ impl Channel {
                     },
                     cpu,
                     is_isolated,
-                    area.as_ref(),
                 )?;
                 pr_warn!("CPU {cpu} gets the smallest buffer: there is no memory for its own\n");
                 made
@@ -398,7 +389,6 @@ impl Channel {
         setup: &Setup,
         cpu: u32,
         is_isolated: bool,
-        area: Option<&Arc<AuxArea>>,
     ) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
         let config = setup.config;
         let wakeup = Arc::pin_init(
@@ -414,20 +404,12 @@ impl Channel {
         let buffer = Arc::new(made, GFP_KERNEL)?;
         let stream = Arc::pin_init(Stream::new(buffer.clone(), wakeup, &config), GFP_KERNEL)?;
         let switch = Switch::new(self.buffers.ways(), &stream)?;
-        let (read, polled) = (stream.clone(), (stream.clone(), area.cloned()));
-        let poll_period_us = if is_isolated { POLL_PERIOD_US } else { 0 };
+        let read = stream.clone();
         let timers = Arc::pin_init(
             pin_init!(Timers {
                 is_isolated,
                 switch <- Timer::new(switch, |switch, _| switch.tick(), config.switch_period_us),
                 read <- Timer::new(read, |stream, _| stream.read_tick(), config.read_period_us),
-                poll <- Timer::new(
-                    polled,
-                    |(stream, area), _| {
-                        stream.poll_tick();
-                        area.iter().for_each(|area| area.poll_tick());
-                    },
-                    poll_period_us),
             }),
             GFP_KERNEL,
         )?;

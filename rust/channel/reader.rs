@@ -7,6 +7,7 @@
 
 use super::cursor::{HeldPacket, Seen};
 use super::stream::Stream;
+use super::wakeup::PollTimer;
 use super::writer::Writer;
 use super::Channel;
 use crate::abi::ioctl::MappedPacket;
@@ -34,6 +35,8 @@ pub(crate) struct StreamReader<C> {
     channel: Arc<Channel>,
     cpu: u32,
     censor: Option<C>,
+    /// Wakes this reader if the CPU is isolated.
+    _poller: Option<PollTimer<(Arc<Channel>, u32)>>,
 }
 
 impl<C> StreamReader<C> {
@@ -64,18 +67,25 @@ impl<C> StreamReader<C> {
 impl<C: Censor> StreamReader<C> {
     /// Becomes the reader of `cpu`'s stream. It sees packets as the censor leaves them.
     ///
-    /// Fails with `ENODATA` if there is no stream, `EBUSY` if it has a reader. May sleep.
+    /// Fails with `ENODATA` if there is no stream, `EBUSY` if it has a reader, or `ENOMEM`. May sleep.
     pub(crate) fn new(channel: Arc<Channel>, cpu: u32, censor: Option<C>) -> Result<Self> {
         let stream = channel.stream(cpu).ok_or_else(enodata)?;
         if !stream.wakeup.open(cpu) {
             return Err(EBUSY);
         }
+        let poller = stream
+            .wakeup
+            .poller((channel.clone(), cpu), |(channel, cpu)| {
+                channel.stream(*cpu).into_iter().for_each(Stream::poll_tick);
+            });
+        let poller = poller.inspect_err(|_| stream.wakeup.close())?;
         // The new reader does not inherit the previous reader's reached watermark.
         stream.found_nothing();
         Ok(Self {
             channel,
             cpu,
             censor,
+            _poller: poller,
         })
     }
 

@@ -8,9 +8,16 @@ use super::watermark::Threshold;
 use crate::arch::word::{full_barrier, SharedWord};
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::irq_work::IrqWork;
+use crate::sys::timer::Timer;
 use crate::sys::wait::WaitQueue;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+
+/// Period in which a reader's packets of an isolated CPU are looked for, in microseconds.
+const POLL_PERIOD_US: u32 = 10_000;
+
+/// A timer that looks for packets of an isolated CPU, on another CPU, until dropped. The reader owns it.
+pub(super) type PollTimer<T> = Pin<KBox<Timer<(T, fn(&T))>>>;
 
 /// Wakes the readers of a stream. Writer and reader share it.
 #[pin_data]
@@ -21,8 +28,8 @@ pub(crate) struct StreamWakeup {
     threshold: Threshold,
     /// The side that orders the writer's store of `commit_seq` and its load of `opened`.
     barriers: Barriers,
-    /// Whether a timer of another CPU looks for packets, because the writer's CPU is isolated and must not interrupt
-    /// itself.
+    /// Whether the reader's [`PollTimer`] looks for packets, because the writer's CPU is isolated and must not
+    /// interrupt itself.
     is_polled: bool,
     waiters: Arc<WaitQueue>,
     /// Also notified of each packet.
@@ -78,6 +85,21 @@ impl StreamWakeup {
             let _ = cpu::full_barrier_on(cpu);
         }
         true
+    }
+
+    /// Starts to call `tick` with `data` periodically, if the writer does not wake the reader itself. May sleep.
+    pub(super) fn poller<T: Send + Sync>(
+        &self,
+        data: T,
+        tick: fn(&T),
+    ) -> Result<Option<PollTimer<T>>> {
+        if !self.is_polled {
+            return Ok(None);
+        }
+        let timer = Timer::new((data, tick), |(data, tick), _| tick(data), POLL_PERIOD_US);
+        let timer = KBox::pin_init(timer, GFP_KERNEL)?;
+        cpu::run_on_housekeeping(&mut &*timer, |timer| timer.start());
+        Ok(Some(timer))
     }
 
     /// Closes the stream.

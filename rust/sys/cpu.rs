@@ -114,6 +114,14 @@ pub(crate) fn run_on<T: Send>(cpu: u32, data: &mut T, f: fn(&mut T)) -> Result {
     })
 }
 
+/// Runs `f` as [`run_on`], on a CPU that is not isolated. Runs it here if there is none.
+pub(crate) fn run_on_housekeeping<T: Send>(data: &mut T, f: fn(&mut T)) {
+    let is_done = housekeeping().is_some_and(|cpu| run_on(cpu, data, f).is_ok());
+    if !is_done {
+        f(data);
+    }
+}
+
 /// Executes a full barrier here, one on `cpu`, and another one here. So this thread sees the accesses of `cpu`
 /// in program order, although `cpu` has compiler barriers only (the paper's Algorithm 6).
 ///

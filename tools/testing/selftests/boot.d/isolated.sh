@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # append: isolcpus=1 nohz_full=1
 # what: a reader sends no interrupt to an isolated CPU, but misses no wake-up from there; it interrupts other CPUs.
-#       Flushes, snapshots, forced switches and wake-ups cause no interrupt, timer or work there. It may go offline,
-#       and a stop may meet a flush
+#       A timer looks for packets only while there is a reader. Flushes, snapshots, forced switches and wake-ups cause
+#       no interrupt, timer or work there. It may go offline, and a stop may meet a flush
 set -eu -o pipefail -E
 
 export HERE=/payload/selftests RTRACE_MODULES=/payload/modules
@@ -22,14 +22,22 @@ def function_calls(cpu):
         return next(int(line.split()[1 + cpu]) for line in file if line.split()[0] == "CAL:")
 
 
+def timers():
+    """Number of rtrace's timers."""
+    return read("/proc/timer_list").count("[rtrace]")
+
+
 only(EVENT)
 set_channel(mode="discard", subbuf_size=4096, subbuf_count=512)
 start()
+idle = timers()
 for writer, reader in (1, 0), (0, 1):
     calls(30_000, writer)
     os.sched_setaffinity(0, {reader})
     before, packets, records = function_calls(writer), 0, 0
+    eventually(lambda: timers() == idle, "no timer looks for packets without a reader")
     stream = Stream(writer)
+    eventually(lambda: timers() == idle + writer, "a timer looks for packets of the isolated CPU")
     while True:
         try:
             records += stream.get().records

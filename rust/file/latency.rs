@@ -46,38 +46,25 @@ trait Latency: 'static {
     fn results(session: &Session) -> &Results;
 }
 
-struct Wakeups;
+/// Defines a kind of latency whose results are those of a source.
+macro_rules! latency {
+    ($kind:ident, $name:literal, $source:ident) => {
+        struct $kind;
 
-impl Latency for Wakeups {
-    const NAME: &'static str = "wakeup";
-    const SETTINGS: &'static str = "latency/wakeup/";
+        impl Latency for $kind {
+            const NAME: &'static str = $name;
+            const SETTINGS: &'static str = concat!("latency/", $name, "/");
 
-    fn results(session: &Session) -> &Results {
-        session.sources().wakeups.results()
-    }
+            fn results(session: &Session) -> &Results {
+                session.sources().$source.results()
+            }
+        }
+    };
 }
 
-struct Preemptions;
-
-impl Latency for Preemptions {
-    const NAME: &'static str = "preempt";
-    const SETTINGS: &'static str = "latency/preempt/";
-
-    fn results(session: &Session) -> &Results {
-        session.sources().preemptions.results()
-    }
-}
-
-struct Timers;
-
-impl Latency for Timers {
-    const NAME: &'static str = "timer";
-    const SETTINGS: &'static str = "latency/timer/";
-
-    fn results(session: &Session) -> &Results {
-        session.sources().timers.results()
-    }
-}
+latency!(Wakeups, "wakeup", wakeups);
+latency!(Preemptions, "preempt", preemptions);
+latency!(Timers, "timer", timers);
 
 /// The maximum so far. A written number replaces it.
 struct Max<L>(PhantomData<L>);

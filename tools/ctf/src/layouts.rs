@@ -4,6 +4,7 @@
 
 use crate::metadata::EventLayout;
 use std::collections::HashMap;
+use std::ops::Index;
 
 /// Ids below this number have an entry in the index, for any number of events.
 const FIRST_IDS: usize = 64;
@@ -79,5 +80,14 @@ impl EventLayouts {
     /// The event with this index.
     pub(super) fn at(&self, place: u32) -> Option<&EventLayout> {
         self.all.get(place as usize)
+    }
+}
+
+impl Index<&u32> for EventLayouts {
+    type Output = EventLayout;
+
+    /// The event with this id, which must be there.
+    fn index(&self, id: &u32) -> &EventLayout {
+        self.get(id).expect("an event with this id")
     }
 }

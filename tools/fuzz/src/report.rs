@@ -17,7 +17,7 @@ pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
         places,
     } = *all;
     let trace = Trace {
-        metadata: metadata.clone(),
+        metadata: metadata.clone().into(),
         streams: vec![PathBuf::from(stream)],
         bytes: 0,
         recording: None,

@@ -9,7 +9,8 @@ use super::schedule::Schedule;
 use super::schedule_events::Switch;
 use super::tasks::Serial;
 use super::Moment;
-use std::collections::{HashMap, HashSet};
+use ahash::{HashMap, HashMapExt};
+use std::collections::HashSet;
 
 /// Who does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

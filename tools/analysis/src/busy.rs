@@ -4,9 +4,9 @@
 
 use super::schedule::{Schedule, Span, State};
 use super::tasks::Life;
+use ahash::HashMap;
 use ctf::Clock;
 use serde::Serialize;
-use std::collections::HashMap;
 
 /// A task and its CPU time.
 #[derive(Debug, PartialEq, Eq, Serialize)]

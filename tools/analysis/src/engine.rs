@@ -10,7 +10,7 @@ use super::head::Extent;
 use super::interrupts::Interrupts;
 use super::loss::{Account, Loss};
 use super::schedule::{Happened, Kinds, Schedule, Span};
-use super::{Analysis, Catalogue, EventKey, Moment};
+use super::{Analysis, ByEvent, Catalogue, EventKey, Moment};
 use ctf::{Damage, Event, Item, Packet};
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ pub struct Engine<A: ?Sized> {
     /// The analyses that are given all events.
     curious: Vec<usize>,
     /// The receivers of an event, and the number by which each knows it.
-    routes: HashMap<EventKey, Vec<(Receiver, usize)>>,
+    routes: ByEvent<Vec<(Receiver, usize)>>,
     /// The kinds of events of each stream class.
     classes: HashMap<u32, Kinds>,
     /// By number; none before a stream's first packet.
@@ -85,10 +85,10 @@ impl<A: Analysis + ?Sized> Engine<A> {
     pub fn new(catalogue: &Catalogue<'_>, account: Account, analyses: Vec<Box<A>>) -> Self {
         let schedule = Schedule::new(catalogue);
         let interrupts = Interrupts::new(catalogue);
-        let mut routes: HashMap<EventKey, Vec<(Receiver, usize)>> = HashMap::new();
+        let mut routes: ByEvent<Vec<(Receiver, usize)>> = ByEvent::default();
         let mut route = |receiver, events: Vec<EventKey>| {
             for (which, key) in events.into_iter().enumerate() {
-                routes.entry(key).or_default().push((receiver, which));
+                routes.get_or_default(key).push((receiver, which));
             }
         };
         if analyses.iter().any(|analysis| analysis.wants_interrupts()) {

@@ -7,8 +7,8 @@
 //! nothing open is paired any more.
 
 use super::{integer, key, text, Catalogue, EventKey};
+use ahash::{HashMap, HashMapExt};
 use ctf::{Event, EventLayout};
-use std::collections::HashMap;
 
 /// The names of soft interrupts, by number.
 const SOFT: [&str; 10] = [

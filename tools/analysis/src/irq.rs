@@ -7,11 +7,11 @@ use super::interrupts::{Interrupt, Interrupts, Source};
 use super::schedule::Schedule;
 use super::text::{more, table};
 use super::{Analysis, Answer, Catalogue, Missing};
+use ahash::{HashMap, HashMapExt};
 use ctf::Clock;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::fmt::{self, Write};
 use terminal::{duration, printable};
 

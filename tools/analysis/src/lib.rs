@@ -10,6 +10,7 @@
 pub mod aux;
 pub mod begun;
 mod busy;
+mod by_event;
 mod calls;
 mod catalogue;
 mod cpu;
@@ -39,6 +40,7 @@ pub mod text;
 mod threads;
 pub mod whose;
 
+pub use by_event::ByEvent;
 pub use catalogue::{bits, integer, key, text, Catalogue, EventKey};
 pub use profile::{unit_of, Named, Sampled};
 pub use question::Question;

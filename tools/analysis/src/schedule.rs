@@ -15,14 +15,14 @@ pub use happened::Happened;
 use super::schedule_events::{self, Kind, Left, Switch};
 use super::tasks::{Life, Serial, Tasks};
 use super::whose::{Owner, Whose};
-use super::{Catalogue, EventKey};
-use std::collections::{HashMap, HashSet};
+use super::{ByEvent, Catalogue, EventKey};
+use std::collections::HashSet;
 
 /// The CPUs and threads of a trace at a moment.
 #[derive(Debug)]
 pub struct Schedule {
     /// The events that it is made from.
-    events: HashMap<EventKey, Kind>,
+    events: ByEvent<Kind>,
     /// By stream class: the contexts that say whose an event is.
     whose: Vec<Whose>,
     cpus: Vec<Cpu>,
@@ -122,7 +122,7 @@ impl Schedule {
 
     /// The events that it is made from.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
-        self.events.keys().copied()
+        self.events.keys()
     }
 
     /// The place of the CPU of this number.

@@ -7,10 +7,10 @@ use super::head::Head;
 use super::loss::{Content, Losses};
 use super::pass;
 use super::schedule::{Schedule, Span};
-use super::{key, Analysis, Catalogue, EventKey, Moment};
+use super::{key, Analysis, ByEvent, Catalogue, Moment};
 use ctf::{name_of, Event};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 use store::{Recording, Trace};
 use system::Result;
@@ -191,7 +191,7 @@ fn nothing_but(lost: u64) -> Content {
 /// Counts events, and gathers who used the CPUs.
 #[derive(Default)]
 struct Gathered {
-    counts: HashMap<EventKey, u64>,
+    counts: ByEvent<u64>,
     tasks: BusyTasks,
 }
 
@@ -204,7 +204,7 @@ impl Analysis for Gather<'_> {
     }
 
     fn any(&mut self, event: &Event<'_>, _now: &Moment<'_>) {
-        *self.0.counts.entry(key(event.layout)).or_default() += 1;
+        *self.0.counts.get_or_default(key(event.layout)) += 1;
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
@@ -219,10 +219,10 @@ impl Gathered {
             .counts
             .iter()
             .filter_map(|((stream_id, id), &count)| {
-                let class = trace.metadata.stream(*stream_id)?;
+                let class = trace.metadata.stream(stream_id)?;
                 Some(EventCount {
-                    name: class.events.get(id)?.name.clone(),
-                    channel: channels.get(stream_id)?.name.clone(),
+                    name: class.events.get(&id)?.name.clone(),
+                    channel: channels.get(&stream_id)?.name.clone(),
                     count,
                 })
             })

@@ -13,7 +13,7 @@
 //! - A [`Life`] is the time in which an id stands for one process or thread.
 
 use super::schedule::State;
-use std::collections::HashMap;
+use ahash::HashMap;
 
 /// The number of a thread, which no other one gets.
 pub type Serial = u64;

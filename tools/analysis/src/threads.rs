@@ -9,11 +9,12 @@ use super::schedule_events::{Left, Switch};
 use super::tasks::Life;
 use super::text::{more, or_dash, or_unknown, percent, table};
 use super::{Analysis, Answer, Catalogue, Missing, Moment};
+use ahash::{HashMap, HashMapExt};
 use ctf::Clock;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use terminal::{duration, printable};
 

@@ -11,7 +11,8 @@
 use super::calls::{closes_on_exec, Does};
 use crate::calls::Entry;
 use crate::whose::Owner;
-use std::collections::{BTreeMap, HashMap};
+use ahash::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// `F_DUPFD`

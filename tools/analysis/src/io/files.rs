@@ -10,10 +10,10 @@ use crate::schedule_events::Switch;
 use crate::tasks::Life;
 use crate::whose::Owner;
 use crate::{Catalogue, EventKey, Moment};
+use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The files of a trace.

@@ -9,9 +9,10 @@ use super::request_events::{self, Edge, Operation, Record};
 use crate::durations::Durations;
 use crate::longest::Longest;
 use crate::{Catalogue, EventKey, Moment};
+use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// The requests of a trace.
 pub struct Requests {

@@ -10,10 +10,10 @@ use crate::begun::Begun;
 use crate::schedule::Schedule;
 use crate::schedule_events::Switch;
 use crate::{bits, integer, key, Catalogue, EventKey, Moment};
+use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event, Value};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 /// `LCB_F_SPIN`
 const SPIN: u64 = 1;

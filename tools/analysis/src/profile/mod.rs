@@ -5,10 +5,10 @@
 mod answer;
 
 use super::{bits, integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use ahash::{HashMap, HashMapExt};
 use answer::{Comm, Found, Function};
 use ctf::{Clock, Event, EventLayout};
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::path::Path;
 use symbols::{Place, Side, Stacks, Symbols};
 

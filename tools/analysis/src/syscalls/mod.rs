@@ -15,10 +15,10 @@ use super::schedule_events::Switch;
 use super::tasks::Life;
 use super::whose::Owner;
 use crate::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use ahash::{HashMap, HashMapExt};
 use answer::{Call, Found, ProcessCall};
 use ctf::{Clock, Event, EventLayout, Type};
 pub use names::{is_end_of, CallName, Names, Which};
-use std::collections::HashMap;
 
 /// Results that are errors: -1 to -4095.
 pub const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;

@@ -57,18 +57,33 @@ pub struct Clock {
     pub offset: u64,
 }
 
+const NANOSECONDS: u64 = 1_000_000_000;
+
 impl Clock {
     /// A number of ticks in nanoseconds.
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
-        let ns = u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency.max(1));
+        let frequency = self.frequency.max(1);
+        if frequency == NANOSECONDS {
+            return ticks;
+        }
+        // A division of 128 bits takes several times as long.
+        if let Some(rest) = (ticks % frequency).checked_mul(NANOSECONDS) {
+            let whole = (ticks / frequency).checked_mul(NANOSECONDS);
+            return whole.map_or(u64::MAX, |whole| whole.saturating_add(rest / frequency));
+        }
+        let ns = u128::from(ticks) * u128::from(NANOSECONDS) / u128::from(frequency);
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
     /// A clock value in nanoseconds since the epoch.
     pub fn since_epoch(&self, value: u64) -> i128 {
+        let offset = i128::from(self.offset_s) * i128::from(NANOSECONDS);
+        if let (NANOSECONDS, Some(ns)) = (self.frequency, value.checked_add(self.offset)) {
+            return offset + i128::from(ns);
+        }
         let ticks = u128::from(value) + u128::from(self.offset);
-        let ns = ticks * 1_000_000_000 / u128::from(self.frequency.max(1));
-        i128::from(self.offset_s) * 1_000_000_000 + i128::try_from(ns).unwrap_or(i128::MAX / 2)
+        let ns = ticks * u128::from(NANOSECONDS) / u128::from(self.frequency.max(1));
+        offset + i128::try_from(ns).unwrap_or(i128::MAX / 2)
     }
 
     /// The clock's value at this number of nanoseconds since the epoch; 0 before its begin.

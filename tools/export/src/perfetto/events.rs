@@ -2,26 +2,40 @@
 
 //! From an event to the message that Perfetto draws.
 
-use super::proto::{
-    CpuState, Field, FieldValue, Generic, IrqHandlerEntry, IrqHandlerExit, Kind, SchedMigrateTask,
-    SchedProcessExec, SchedProcessExit, SchedProcessFork, SchedProcessFree, SchedSwitch, Softirq,
-    SysEnter, SysExit, TaskRename, Wake,
-};
+use super::proto::{message, string, tag, varint};
 use crate::format::Now;
 use crate::ftrace::{self, syscall, Syscall, PRIORITIES};
 use crate::values::{fields, is_shown_context, AsText, Line};
 use analysis::{integer, text};
 use ctf::{Event, EventLayout, FieldLayout, Type, Value};
+use std::io::Write;
 
 /// What becomes of an event.
 #[derive(Debug)]
 pub enum Mapping {
-    /// A message of its own, from these fields.
-    Own(Make, Vec<usize>),
-    /// The end of a system call, with its number.
-    Call(Make, Number, Vec<usize>),
+    /// The message of this number, with these fields.
+    Own(u32, Vec<Place>),
+    /// The begin of a system call, with its number.
+    Entry(Number),
+    /// The end of a system call, with its number and the field of its result.
+    Exit(Number, usize),
     /// The message for any event, with ftrace's name of it.
     Generic(String),
+}
+
+/// A field of a message: which field of the event it has, its number, and its form.
+#[derive(Debug)]
+pub struct Place(usize, u32, Form);
+
+/// The form of a field in a message.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Text,
+    Int,
+    Uint,
+    Long,
+    /// A priority, as the kernel counts them.
+    Priority,
 }
 
 /// Where the number of a system call is.
@@ -33,176 +47,91 @@ pub enum Number {
     Field(usize),
 }
 
-/// Makes a message from the fields of an event; `id` is the number of a system call.
-type Make = fn(&Source<'_, '_>) -> Kind;
+use Form::{Int, Long, Priority, Text, Uint};
 
-/// Fields of an event by their places in a message.
-pub struct Source<'a, 'b> {
-    event: &'b Event<'a>,
-    fields: &'b [usize],
-    /// The number of a system call.
-    id: Option<i64>,
-}
+/// A field of a message: its name in a trace, its number, and its form.
+type Known = (&'static str, u32, Form);
 
-impl Source<'_, '_> {
-    fn long(&self, place: usize) -> Option<i64> {
-        integer(self.event.value(*self.fields.get(place)?))
-    }
+const WAKE: &[Known] = &[
+    ("comm", 1, Text),
+    ("tid", 2, Int),
+    ("prio", 3, Priority),
+    ("target_cpu", 5, Int),
+];
+const SOFTIRQ: &[Known] = &[("vec", 1, Uint)];
+const CPU_STATE: &[Known] = &[("state", 1, Uint), ("cpu_id", 2, Uint)];
 
-    fn int(&self, place: usize) -> Option<i32> {
-        self.long(place)?.try_into().ok()
-    }
-
-    fn uint(&self, place: usize) -> Option<u32> {
-        // A state of -1 is 2^32 - 1 for the kernel's tools, too.
-        self.long(place).map(|number| number as u32)
-    }
-
-    /// A priority, as the kernel counts them.
-    fn prio(&self, place: usize) -> Option<i32> {
-        (self.long(place)? + PRIORITIES).try_into().ok()
-    }
-
-    fn text(&self, place: usize) -> Option<String> {
-        let text = text(self.event.value(*self.fields.get(place)?))?;
-        Some(Line(text).to_string())
-    }
-}
-
-/// The events that Perfetto has messages of their own for, with their fields in a trace.
-const OWN: &[(&str, &[&str], Make)] = &[
+/// The events that Perfetto has messages of their own for, each with its number in `FtraceEvent`.
+const OWN: &[(&str, u32, &[Known])] = &[
     (
         "sched_switch",
+        4,
         &[
-            "prev_comm",
-            "prev_tid",
-            "prev_prio",
-            "prev_state",
-            "next_comm",
-            "next_tid",
-            "next_prio",
+            ("prev_comm", 1, Text),
+            ("prev_tid", 2, Int),
+            ("prev_prio", 3, Priority),
+            ("prev_state", 4, Long),
+            ("next_comm", 5, Text),
+            ("next_tid", 6, Int),
+            ("next_prio", 7, Priority),
         ],
-        |s| {
-            Kind::SchedSwitch(SchedSwitch {
-                prev_comm: s.text(0),
-                prev_pid: s.int(1),
-                prev_prio: s.prio(2),
-                prev_state: s.long(3),
-                next_comm: s.text(4),
-                next_pid: s.int(5),
-                next_prio: s.prio(6),
-            })
-        },
     ),
-    ("sched_waking", WAKE, |s| Kind::SchedWaking(wake(s))),
-    ("sched_wakeup", WAKE, |s| Kind::SchedWakeup(wake(s))),
-    ("sched_wakeup_new", WAKE, |s| Kind::SchedWakeupNew(wake(s))),
+    ("sched_waking", 20, WAKE),
+    ("sched_wakeup", 17, WAKE),
+    ("sched_wakeup_new", 114, WAKE),
     (
         "sched_migrate_task",
-        &["comm", "tid", "prio", "orig_cpu", "dest_cpu"],
-        |s| {
-            Kind::SchedMigrateTask(SchedMigrateTask {
-                comm: s.text(0),
-                pid: s.int(1),
-                prio: s.prio(2),
-                orig_cpu: s.int(3),
-                dest_cpu: s.int(4),
-            })
-        },
+        491,
+        &[
+            ("comm", 1, Text),
+            ("tid", 2, Int),
+            ("prio", 3, Priority),
+            ("orig_cpu", 4, Int),
+            ("dest_cpu", 5, Int),
+        ],
     ),
-    ("sched_process_exec", &["filename", "tid", "old_tid"], |s| {
-        Kind::SchedProcessExec(SchedProcessExec {
-            filename: s.text(0),
-            pid: s.int(1),
-            old_pid: s.int(2),
-        })
-    }),
-    ("sched_process_exit", &["comm", "tid", "prio"], |s| {
-        Kind::SchedProcessExit(SchedProcessExit {
-            comm: s.text(0),
-            pid: s.int(1),
-            tgid: None,
-            prio: s.prio(2),
-        })
-    }),
-    ("sched_process_free", &["comm", "tid", "prio"], |s| {
-        Kind::SchedProcessFree(SchedProcessFree {
-            comm: s.text(0),
-            pid: s.int(1),
-            prio: s.prio(2),
-        })
-    }),
+    (
+        "sched_process_exec",
+        237,
+        &[("filename", 1, Text), ("tid", 2, Int), ("old_tid", 3, Int)],
+    ),
+    (
+        "sched_process_exit",
+        238,
+        &[("comm", 1, Text), ("tid", 2, Int), ("prio", 4, Priority)],
+    ),
+    (
+        "sched_process_free",
+        240,
+        &[("comm", 1, Text), ("tid", 2, Int), ("prio", 3, Priority)],
+    ),
     (
         "sched_process_fork",
-        &["parent_comm", "parent_tid", "child_comm", "child_tid"],
-        |s| {
-            Kind::SchedProcessFork(SchedProcessFork {
-                parent_comm: s.text(0),
-                parent_pid: s.int(1),
-                child_comm: s.text(2),
-                child_pid: s.int(3),
-            })
-        },
+        239,
+        &[
+            ("parent_comm", 1, Text),
+            ("parent_tid", 2, Int),
+            ("child_comm", 3, Text),
+            ("child_tid", 4, Int),
+        ],
     ),
-    ("task_rename", &["tid", "oldcomm", "newcomm"], |s| {
-        Kind::TaskRename(TaskRename {
-            pid: s.int(0),
-            oldcomm: s.text(1),
-            newcomm: s.text(2),
-        })
-    }),
-    ("irq_handler_entry", &["irq", "name"], |s| {
-        Kind::IrqHandlerEntry(IrqHandlerEntry {
-            irq: s.int(0),
-            name: s.text(1),
-        })
-    }),
-    ("irq_handler_exit", &["irq", "ret"], |s| {
-        Kind::IrqHandlerExit(IrqHandlerExit {
-            irq: s.int(0),
-            ret: s.int(1),
-        })
-    }),
-    ("irq_softirq_entry", &["vec"], |s| {
-        Kind::SoftirqEntry(softirq(s))
-    }),
-    ("irq_softirq_exit", &["vec"], |s| {
-        Kind::SoftirqExit(softirq(s))
-    }),
-    ("irq_softirq_raise", &["vec"], |s| {
-        Kind::SoftirqRaise(softirq(s))
-    }),
-    ("cpu_idle", &["state", "cpu_id"], |s| {
-        Kind::CpuIdle(cpu_state(s))
-    }),
-    ("cpu_frequency", &["state", "cpu_id"], |s| {
-        Kind::CpuFrequency(cpu_state(s))
-    }),
+    (
+        "task_rename",
+        236,
+        &[("tid", 1, Int), ("oldcomm", 2, Text), ("newcomm", 3, Text)],
+    ),
+    (
+        "irq_handler_entry",
+        36,
+        &[("irq", 1, Int), ("name", 2, Text)],
+    ),
+    ("irq_handler_exit", 37, &[("irq", 1, Int), ("ret", 2, Int)]),
+    ("irq_softirq_entry", 24, SOFTIRQ),
+    ("irq_softirq_exit", 25, SOFTIRQ),
+    ("irq_softirq_raise", 26, SOFTIRQ),
+    ("cpu_idle", 13, CPU_STATE),
+    ("cpu_frequency", 11, CPU_STATE),
 ];
-
-const WAKE: &[&str] = &["comm", "tid", "prio", "target_cpu"];
-
-fn wake(source: &Source<'_, '_>) -> Wake {
-    Wake {
-        comm: source.text(0),
-        pid: source.int(1),
-        prio: source.prio(2),
-        target_cpu: source.int(3),
-    }
-}
-
-fn softirq(source: &Source<'_, '_>) -> Softirq {
-    Softirq {
-        vec: source.uint(0),
-    }
-}
-
-fn cpu_state(source: &Source<'_, '_>) -> CpuState {
-    CpuState {
-        state: source.uint(0),
-        cpu_id: source.uint(1),
-    }
-}
 
 impl Mapping {
     /// Of an event.
@@ -218,70 +147,119 @@ impl Mapping {
     }
 
     fn own(layout: &EventLayout) -> Option<Self> {
-        let (_, names, make) = OWN.iter().find(|(name, ..)| *name == layout.name)?;
-        let fields = names.iter().map(|name| layout.field(name));
-        Some(Self::Own(*make, fields.collect::<Option<_>>()?))
+        let (_, tag, known) = OWN.iter().find(|(name, ..)| *name == layout.name)?;
+        let places = known
+            .iter()
+            .map(|(name, tag, form)| Some(Place(layout.field(name)?, *tag, *form)));
+        Some(Self::Own(*tag, places.collect::<Option<_>>()?))
     }
 
     fn call(layout: &EventLayout) -> Option<Self> {
-        let (name, make, fields): (_, Make, _) = match syscall(&layout.name)? {
-            Syscall::Entry(name) => (name, |s| Kind::SysEnter(SysEnter { id: s.id }), Vec::new()),
-            Syscall::Exit(name) => (
-                name,
-                |s| {
-                    Kind::SysExit(SysExit {
-                        id: s.id,
-                        ret: s.long(0),
-                    })
-                },
-                vec![layout.field("ret")?],
-            ),
+        let (name, ret) = match syscall(&layout.name)? {
+            Syscall::Entry(name) => (name, None),
+            Syscall::Exit(name) => (name, Some(layout.field("ret")?)),
         };
         let number = match decode::number(name) {
             Some(number) => Number::Known(number.into()),
             None => Number::Field(layout.field("id")?),
         };
-        Some(Self::Call(make, number, fields))
+        Some(match ret {
+            None => Self::Entry(number),
+            Some(ret) => Self::Exit(number, ret),
+        })
     }
 
-    /// The message of an event. Perfetto draws system calls by thread: where that is not known, it is
+    /// Adds the message of an event. Perfetto draws system calls by thread: where that is not known, it is
     /// the message for any event.
-    pub fn make(&self, event: &Event<'_>, now: &Now<'_>) -> Kind {
-        let source = |fields, id| Source { event, fields, id };
+    pub fn put(&self, out: &mut Vec<u8>, event: &Event<'_>, now: &Now<'_>) {
         match self {
-            Self::Own(make, fields) => make(&source(fields, None)),
-            Self::Call(make, number, fields) if now.task.is_some() => {
-                let id = match number {
-                    Number::Known(number) => Some(*number),
-                    Number::Field(field) => integer(event.value(*field)),
-                };
-                make(&source(fields, id))
+            Self::Own(tag, places) => message(out, *tag, |out| {
+                for Place(field, tag, form) in places {
+                    put(out, *tag, *form, event.value(*field));
+                }
+            }),
+            Self::Entry(number) if now.task.is_some() => {
+                message(out, tag::SYS_ENTER, |out| number.put(out, event));
             }
-            Self::Call(..) => generic(&ftrace::name(&event.layout.name), event),
-            Self::Generic(name) => generic(name, event),
+            Self::Exit(number, ret) if now.task.is_some() => message(out, tag::SYS_EXIT, |out| {
+                number.put(out, event);
+                put(out, 2, Long, event.value(*ret));
+            }),
+            Self::Entry(_) | Self::Exit(..) => {
+                generic(out, &ftrace::name(&event.layout.name), event);
+            }
+            Self::Generic(name) => generic(out, name, event),
         }
     }
 }
 
-fn generic(name: &str, event: &Event<'_>) -> Kind {
-    let contexts = event
-        .contexts()
-        .filter(|(field, _)| is_shown_context(field));
-    let all = fields(event).chain(contexts);
-    Kind::Generic(Generic {
-        event_name: Some(name.to_owned()),
-        field: all.map(|(layout, value)| field(layout, value)).collect(),
-    })
+impl Number {
+    fn put(self, out: &mut Vec<u8>, event: &Event<'_>) {
+        let number = match self {
+            Self::Known(number) => Some(number),
+            Self::Field(field) => integer(event.value(field)),
+        };
+        if let Some(number) = number {
+            varint(out, 1, number as u64);
+        }
+    }
 }
 
-fn field(layout: &FieldLayout, value: Value<'_>) -> Field {
-    let value = match (value, &layout.ty) {
-        (Value::Signed(number), Type::Integer(_)) => FieldValue::Int(number),
-        (Value::Unsigned(number), Type::Integer(_)) => FieldValue::Uint(number),
-        _ => FieldValue::Str(AsText(&layout.ty, value).to_string()),
+/// Adds a field, if the event has its value.
+fn put(out: &mut Vec<u8>, tag: u32, form: Form, value: Option<Value<'_>>) {
+    if let Text = form {
+        if let Some(text) = text(value) {
+            line(out, tag, text);
+        }
+        return;
+    }
+    let Some(number) = integer(value) else { return };
+    let number = match form {
+        Text | Long => number,
+        Int => match i32::try_from(number) {
+            Ok(number) => number.into(),
+            Err(_) => return,
+        },
+        // A state of -1 is 2^32 - 1 for the kernel's tools, too.
+        Uint => (number as u32).into(),
+        Priority => match i32::try_from(number.saturating_add(PRIORITIES)) {
+            Ok(number) => number.into(),
+            Err(_) => return,
+        },
     };
-    Field {
-        name: Some(layout.name.clone()),
-        value: Some(value),
+    varint(out, tag, number as u64);
+}
+
+/// Adds a text of foreign origin, on one line.
+pub fn line(out: &mut Vec<u8>, tag: u32, text: &[u8]) {
+    let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && *byte != b'\\';
+    if text.iter().all(is_plain) {
+        string(out, tag, text);
+    } else {
+        string(out, tag, Line(text).to_string().as_bytes());
+    }
+}
+
+fn generic(out: &mut Vec<u8>, name: &str, event: &Event<'_>) {
+    message(out, tag::GENERIC, |out| {
+        string(out, tag::EVENT_NAME, name.as_bytes());
+        let contexts = event
+            .contexts()
+            .filter(|(field, _)| is_shown_context(field));
+        for (layout, value) in fields(event).chain(contexts) {
+            message(out, tag::FIELD, |out| field(out, layout, value));
+        }
+    });
+}
+
+fn field(out: &mut Vec<u8>, layout: &FieldLayout, value: Value<'_>) {
+    string(out, tag::FIELD_NAME, layout.name.as_bytes());
+    match (value, &layout.ty) {
+        (Value::Signed(number), Type::Integer(_)) => varint(out, tag::FIELD_INT, number as u64),
+        (Value::Unsigned(number), Type::Integer(_)) => varint(out, tag::FIELD_UINT, number),
+        _ => message(out, tag::FIELD_STR, |out| {
+            // Memory takes everything.
+            let _ = write!(out, "{}", AsText(&layout.ty, value));
+        }),
     }
 }

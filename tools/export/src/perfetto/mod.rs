@@ -10,16 +10,16 @@ mod proto;
 
 use super::format::{Format, Loss, Now};
 use super::values::Line;
+use ahash::HashMap;
 use analysis::schedule_events::{Fork, ForkFields, StateFields, THREAD_STATE};
-use analysis::{integer, key, text, Catalogue, EventKey};
+use analysis::{integer, key, text, ByEvent, Catalogue, EventKey};
 use ctf::{Event, EventLayout, Metadata};
-use events::Mapping;
+use events::{line, Mapping};
 use prost::Message;
 use proto::{
-    Clock, ClockSnapshot, Data, FtraceEvent, FtraceEventBundle, Kind, Process, ProcessTree,
-    SystemInfo, TaskNewtask, Thread, Trace, TracePacket, Utsname, BOOTTIME, REALTIME,
+    message, tag, varint, Clock, ClockSnapshot, Data, Process, ProcessTree, SystemInfo, Thread,
+    Trace, TracePacket, Utsname, BOOTTIME, REALTIME,
 };
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// `CLONE_THREAD`
@@ -28,17 +28,45 @@ const CLONE_THREAD: u64 = 0x1_0000;
 /// Events in a bundle, at most.
 const BUNDLE: usize = 512;
 
+/// The number of rtrace among those that wrote the file: never 0.
+const SEQUENCE: u32 = 1;
+
+/// Events of a CPU that are not written yet.
+#[derive(Default)]
+struct Bundle {
+    /// The fields of a `FtraceEventBundle` that are its events.
+    bytes: Vec<u8>,
+    /// Number of events.
+    events: usize,
+    /// Whether events are missing before these.
+    is_lossy: bool,
+}
+
+impl Bundle {
+    /// Adds an event at a time, and of a thread if that is known.
+    fn add(&mut self, ns: u64, tid: Option<i64>, put: impl FnOnce(&mut Vec<u8>)) {
+        message(&mut self.bytes, tag::BUNDLE_EVENT, |out| {
+            varint(out, tag::TIMESTAMP, ns);
+            if let Some(tid) = tid.and_then(|tid| u32::try_from(tid).ok()) {
+                varint(out, tag::PID, tid.into());
+            }
+            put(out);
+        });
+        self.events += 1;
+    }
+}
+
 /// Writes packets.
 pub struct Perfetto<'a> {
     metadata: &'a Metadata,
-    mappings: HashMap<EventKey, Mapping>,
+    mappings: ByEvent<Mapping>,
     fork: Option<(EventKey, ForkFields)>,
     /// `sched_process_exec`, and in it the thread and the program.
     exec: Option<(EventKey, [usize; 2])>,
     /// What tells of threads that were there before the trace.
     state: Option<(EventKey, StateFields)>,
     /// By CPU: what is not written yet.
-    bundles: HashMap<u32, FtraceEventBundle>,
+    bundles: HashMap<u32, Bundle>,
     /// The process of each thread of which that was written.
     processes: HashMap<i64, i64>,
     /// The parent of each process of which it is known: who says anything of a process says it, too.
@@ -83,9 +111,9 @@ impl<'a> Perfetto<'a> {
             fork: fork(),
             state: state(),
             exec: exec(),
-            bundles: HashMap::new(),
-            processes: HashMap::new(),
-            parents: HashMap::new(),
+            bundles: HashMap::default(),
+            processes: HashMap::default(),
+            parents: HashMap::default(),
             bytes: Vec::new(),
         }
     }
@@ -93,7 +121,7 @@ impl<'a> Perfetto<'a> {
     fn put(&mut self, ns: Option<u64>, data: Data, out: &mut dyn Write) -> io::Result<()> {
         let packet = TracePacket {
             timestamp: ns,
-            trusted_packet_sequence_id: Some(1),
+            trusted_packet_sequence_id: Some(SEQUENCE),
             data: Some(data),
         };
         self.bytes.clear();
@@ -105,20 +133,23 @@ impl<'a> Perfetto<'a> {
     }
 
     fn flush(&mut self, cpu: u32, out: &mut dyn Write) -> io::Result<()> {
-        match self.bundles.remove(&cpu) {
-            Some(bundle) => self.put(None, Data::FtraceEvents(bundle), out),
-            None => Ok(()),
-        }
-    }
-
-    fn bundle(&mut self, cpu: u32) -> &mut FtraceEventBundle {
-        self.bundles
-            .entry(cpu)
-            .or_insert_with(|| FtraceEventBundle {
-                cpu: Some(cpu),
-                event: Vec::with_capacity(BUNDLE),
-                lost_events: None,
-            })
+        let bundle = self.bundles.get_mut(&cpu);
+        let Some(bundle) = bundle.filter(|bundle| bundle.events > 0 || bundle.is_lossy) else {
+            return Ok(());
+        };
+        self.bytes.clear();
+        message(&mut self.bytes, tag::PACKET, |out| {
+            message(out, tag::FTRACE_EVENTS, |out| {
+                varint(out, tag::BUNDLE_CPU, cpu.into());
+                out.append(&mut bundle.bytes);
+                if bundle.is_lossy {
+                    varint(out, tag::BUNDLE_LOST, 1);
+                }
+            });
+            varint(out, tag::SEQUENCE, SEQUENCE.into());
+        });
+        (bundle.events, bundle.is_lossy) = (0, false);
+        out.write_all(&self.bytes)
     }
 
     /// Says which process a thread belongs to, if that was not said.
@@ -165,16 +196,17 @@ impl<'a> Perfetto<'a> {
     /// Says that an id is that of a new task now.
     fn new_task(&mut self, fork: &Fork<'_>, now: &Now<'_>) {
         let is_thread = fork.child.0 != fork.child.1;
-        let event = FtraceEvent {
-            timestamp: Some(now.ns),
-            pid: fork.parent.0.try_into().ok(),
-            event: Some(Kind::TaskNewtask(TaskNewtask {
-                pid: fork.child.0.try_into().ok(),
-                comm: Some(Line(fork.child_comm).to_string()),
-                clone_flags: Some(if is_thread { CLONE_THREAD } else { 0 }),
-            })),
-        };
-        self.bundle(now.cpu).event.push(event);
+        let flags = if is_thread { CLONE_THREAD } else { 0 };
+        let bundle = self.bundles.entry(now.cpu).or_default();
+        bundle.add(now.ns, Some(fork.parent.0), |out| {
+            message(out, tag::TASK_NEWTASK, |out| {
+                if let Ok(tid) = i32::try_from(fork.child.0) {
+                    varint(out, 1, i64::from(tid) as u64);
+                }
+                line(out, 2, fork.child_comm);
+                varint(out, 3, flags);
+            });
+        });
     }
 
     /// Says what the event tells of processes.
@@ -260,14 +292,10 @@ impl Format for Perfetto<'_> {
         let Some(mapping) = self.mappings.get(&key(event.layout)) else {
             return Ok(());
         };
-        let event = FtraceEvent {
-            timestamp: Some(now.ns),
-            pid: now.task.and_then(|task| task.tid.try_into().ok()),
-            event: Some(mapping.make(event, now)),
-        };
-        let bundle = self.bundle(now.cpu);
-        bundle.event.push(event);
-        if bundle.event.len() >= BUNDLE {
+        let bundle = self.bundles.entry(now.cpu).or_default();
+        let tid = now.task.map(|task| task.tid);
+        bundle.add(now.ns, tid, |out| mapping.put(out, event, now));
+        if bundle.events >= BUNDLE {
             self.flush(now.cpu, out)?;
         }
         Ok(())
@@ -275,7 +303,7 @@ impl Format for Perfetto<'_> {
 
     fn loss(&mut self, loss: &Loss, out: &mut dyn Write) -> io::Result<()> {
         self.flush(loss.cpu, out)?;
-        self.bundle(loss.cpu).lost_events = Some(true);
+        self.bundles.entry(loss.cpu).or_default().is_lossy = true;
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! What is used of Perfetto's trace format: messages and fields have the names and numbers of its
 //! `protos/perfetto/trace/`.
 
+use prost::encoding::{encode_key, encode_varint, encoded_len_varint, WireType};
 use prost::{Message, Oneof};
 
 /// A file. Several, one behind the other, are a file, too.
@@ -19,14 +20,12 @@ pub struct TracePacket {
     /// Who wrote it: never 0.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
-    #[prost(oneof = "Data", tags = "1, 2, 6, 45")]
+    #[prost(oneof = "Data", tags = "2, 6, 45")]
     pub data: Option<Data>,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Data {
-    #[prost(message, tag = "1")]
-    FtraceEvents(FtraceEventBundle),
     #[prost(message, tag = "2")]
     ProcessTree(ProcessTree),
     #[prost(message, tag = "6")]
@@ -111,271 +110,59 @@ pub struct Thread {
     pub tgid: Option<i32>,
 }
 
-/// Events of a CPU.
-#[derive(Clone, PartialEq, Message)]
-pub struct FtraceEventBundle {
-    #[prost(uint32, optional, tag = "1")]
-    pub cpu: Option<u32>,
-    #[prost(message, repeated, tag = "2")]
-    pub event: Vec<FtraceEvent>,
-    /// Whether events are missing before these.
-    #[prost(bool, optional, tag = "3")]
-    pub lost_events: Option<bool>,
+/// Numbers of the fields of messages that are written without a struct, because there is one for each event.
+pub mod tag {
+    /// `Trace.packet`
+    pub const PACKET: u32 = 1;
+    /// `TracePacket.ftrace_events`
+    pub const FTRACE_EVENTS: u32 = 1;
+    /// `TracePacket.trusted_packet_sequence_id`
+    pub const SEQUENCE: u32 = 10;
+    /// `FtraceEventBundle`: the CPU, its events, and whether events are missing before these.
+    pub const BUNDLE_CPU: u32 = 1;
+    pub const BUNDLE_EVENT: u32 = 2;
+    pub const BUNDLE_LOST: u32 = 3;
+    /// `FtraceEvent`: its time, its thread, and what it is.
+    pub const TIMESTAMP: u32 = 1;
+    pub const PID: u32 = 2;
+    pub const TASK_NEWTASK: u32 = 235;
+    pub const GENERIC: u32 = 327;
+    pub const SYS_ENTER: u32 = 329;
+    pub const SYS_EXIT: u32 = 330;
+    /// `GenericFtraceEvent`: name and fields; of each its name, and its value by type.
+    pub const EVENT_NAME: u32 = 1;
+    pub const FIELD: u32 = 2;
+    pub const FIELD_NAME: u32 = 1;
+    pub const FIELD_STR: u32 = 3;
+    pub const FIELD_INT: u32 = 4;
+    pub const FIELD_UINT: u32 = 5;
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct FtraceEvent {
-    #[prost(uint64, optional, tag = "1")]
-    pub timestamp: Option<u64>,
-    /// The thread.
-    #[prost(uint32, optional, tag = "2")]
-    pub pid: Option<u32>,
-    #[prost(
-        oneof = "Kind",
-        tags = "4, 11, 13, 17, 20, 24, 25, 26, 36, 37, 114, 235, 236, 237, 238, 239, 240, 327, 329, 330, 491"
-    )]
-    pub event: Option<Kind>,
+/// A field that is an integer: of a negative one all 64 bits.
+pub fn varint(out: &mut Vec<u8>, tag: u32, value: u64) {
+    encode_key(tag, WireType::Varint, out);
+    encode_varint(value, out);
 }
 
-/// `FtraceEvent.event`
-#[derive(Clone, PartialEq, Oneof)]
-pub enum Kind {
-    #[prost(message, tag = "4")]
-    SchedSwitch(SchedSwitch),
-    #[prost(message, tag = "11")]
-    CpuFrequency(CpuState),
-    #[prost(message, tag = "13")]
-    CpuIdle(CpuState),
-    #[prost(message, tag = "17")]
-    SchedWakeup(Wake),
-    #[prost(message, tag = "20")]
-    SchedWaking(Wake),
-    #[prost(message, tag = "24")]
-    SoftirqEntry(Softirq),
-    #[prost(message, tag = "25")]
-    SoftirqExit(Softirq),
-    #[prost(message, tag = "26")]
-    SoftirqRaise(Softirq),
-    #[prost(message, tag = "36")]
-    IrqHandlerEntry(IrqHandlerEntry),
-    #[prost(message, tag = "37")]
-    IrqHandlerExit(IrqHandlerExit),
-    #[prost(message, tag = "114")]
-    SchedWakeupNew(Wake),
-    #[prost(message, tag = "235")]
-    TaskNewtask(TaskNewtask),
-    #[prost(message, tag = "236")]
-    TaskRename(TaskRename),
-    #[prost(message, tag = "237")]
-    SchedProcessExec(SchedProcessExec),
-    #[prost(message, tag = "238")]
-    SchedProcessExit(SchedProcessExit),
-    #[prost(message, tag = "239")]
-    SchedProcessFork(SchedProcessFork),
-    #[prost(message, tag = "240")]
-    SchedProcessFree(SchedProcessFree),
-    #[prost(message, tag = "327")]
-    Generic(Generic),
-    #[prost(message, tag = "329")]
-    SysEnter(SysEnter),
-    #[prost(message, tag = "330")]
-    SysExit(SysExit),
-    #[prost(message, tag = "491")]
-    SchedMigrateTask(SchedMigrateTask),
+/// A field that is a text.
+pub fn string(out: &mut Vec<u8>, tag: u32, text: &[u8]) {
+    encode_key(tag, WireType::LengthDelimited, out);
+    encode_varint(text.len() as u64, out);
+    out.extend_from_slice(text);
 }
 
-/// `SchedSwitchFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct SchedSwitch {
-    #[prost(string, optional, tag = "1")]
-    pub prev_comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub prev_pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prev_prio: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub prev_state: Option<i64>,
-    #[prost(string, optional, tag = "5")]
-    pub next_comm: Option<String>,
-    #[prost(int32, optional, tag = "6")]
-    pub next_pid: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub next_prio: Option<i32>,
-}
-
-/// `SchedWakingFtraceEvent`, and the same of `SchedWakeup` and `SchedWakeupNew`
-#[derive(Clone, PartialEq, Message)]
-pub struct Wake {
-    #[prost(string, optional, tag = "1")]
-    pub comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prio: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub target_cpu: Option<i32>,
-}
-
-/// `TaskNewtaskFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct TaskNewtask {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(string, optional, tag = "2")]
-    pub comm: Option<String>,
-    #[prost(uint64, optional, tag = "3")]
-    pub clone_flags: Option<u64>,
-}
-
-/// `TaskRenameFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct TaskRename {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(string, optional, tag = "2")]
-    pub oldcomm: Option<String>,
-    #[prost(string, optional, tag = "3")]
-    pub newcomm: Option<String>,
-}
-
-/// `SchedProcessExecFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct SchedProcessExec {
-    #[prost(string, optional, tag = "1")]
-    pub filename: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub old_pid: Option<i32>,
-}
-
-/// `SchedProcessExitFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct SchedProcessExit {
-    #[prost(string, optional, tag = "1")]
-    pub comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub tgid: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub prio: Option<i32>,
-}
-
-/// `SchedProcessForkFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct SchedProcessFork {
-    #[prost(string, optional, tag = "1")]
-    pub parent_comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub parent_pid: Option<i32>,
-    #[prost(string, optional, tag = "3")]
-    pub child_comm: Option<String>,
-    #[prost(int32, optional, tag = "4")]
-    pub child_pid: Option<i32>,
-}
-
-/// `SchedProcessFreeFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct SchedProcessFree {
-    #[prost(string, optional, tag = "1")]
-    pub comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prio: Option<i32>,
-}
-
-/// `SchedMigrateTaskFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct SchedMigrateTask {
-    #[prost(string, optional, tag = "1")]
-    pub comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub orig_cpu: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub dest_cpu: Option<i32>,
-}
-
-/// `CpuIdleFtraceEvent`, and the same of `CpuFrequency`
-#[derive(Clone, PartialEq, Message)]
-pub struct CpuState {
-    #[prost(uint32, optional, tag = "1")]
-    pub state: Option<u32>,
-    #[prost(uint32, optional, tag = "2")]
-    pub cpu_id: Option<u32>,
-}
-
-/// `SoftirqEntryFtraceEvent`, and the same of the exit and the raising
-#[derive(Clone, PartialEq, Message)]
-pub struct Softirq {
-    #[prost(uint32, optional, tag = "1")]
-    pub vec: Option<u32>,
-}
-
-/// `IrqHandlerEntryFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct IrqHandlerEntry {
-    #[prost(int32, optional, tag = "1")]
-    pub irq: Option<i32>,
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-}
-
-/// `IrqHandlerExitFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct IrqHandlerExit {
-    #[prost(int32, optional, tag = "1")]
-    pub irq: Option<i32>,
-    #[prost(int32, optional, tag = "2")]
-    pub ret: Option<i32>,
-}
-
-/// `SysEnterFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct SysEnter {
-    #[prost(int64, optional, tag = "1")]
-    pub id: Option<i64>,
-}
-
-/// `SysExitFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub struct SysExit {
-    #[prost(int64, optional, tag = "1")]
-    pub id: Option<i64>,
-    #[prost(int64, optional, tag = "2")]
-    pub ret: Option<i64>,
-}
-
-/// `GenericFtraceEvent`: any other event
-#[derive(Clone, PartialEq, Message)]
-pub struct Generic {
-    #[prost(string, optional, tag = "1")]
-    pub event_name: Option<String>,
-    #[prost(message, repeated, tag = "2")]
-    pub field: Vec<Field>,
-}
-
-/// `GenericFtraceEvent.Field`
-#[derive(Clone, PartialEq, Message)]
-pub struct Field {
-    #[prost(string, optional, tag = "1")]
-    pub name: Option<String>,
-    #[prost(oneof = "FieldValue", tags = "3, 4, 5")]
-    pub value: Option<FieldValue>,
-}
-
-/// `GenericFtraceEvent.Field.value`: `str_value` and so on
-#[derive(Clone, PartialEq, Oneof)]
-pub enum FieldValue {
-    #[prost(string, tag = "3")]
-    Str(String),
-    #[prost(int64, tag = "4")]
-    Int(i64),
-    #[prost(uint64, tag = "5")]
-    Uint(u64),
+/// A field that is a message, or a text, of what `fill` adds.
+pub fn message(out: &mut Vec<u8>, tag: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    encode_key(tag, WireType::LengthDelimited, out);
+    // The length of most messages fits one byte.
+    let begin = out.len() + 1;
+    out.push(0);
+    fill(out);
+    let length = out.len() - begin;
+    let more = encoded_len_varint(length as u64) - 1;
+    if more > 0 {
+        out.resize(out.len() + more, 0);
+        out.copy_within(begin..begin + length, begin + more);
+    }
+    encode_varint(length as u64, &mut &mut out[begin - 1..begin + more]);
 }

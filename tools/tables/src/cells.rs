@@ -23,7 +23,7 @@ const NEXT: i16 = 1;
 const BATCH: usize = 1024;
 
 /// Cells of one column. A value that does not fit the column becomes an empty cell.
-pub trait Cells {
+pub trait Cells: Send {
     /// Adds an integer, given as its bits. A signed one is sign-extended.
     fn integer(&mut self, _bits: u64) {
         self.null();
@@ -42,8 +42,11 @@ pub trait Cells {
     /// Adds an empty cell.
     fn null(&mut self);
 
-    /// Writes all cells, and removes them from memory.
-    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()>;
+    /// Removes all cells, which are in the result.
+    fn take(&mut self) -> Box<dyn Cells>;
+
+    /// Writes all cells.
+    fn write(self: Box<Self>, to: &mut SerializedColumnWriter<'_>) -> Result<()>;
 }
 
 /// The cells of a column; empty at first.
@@ -73,7 +76,7 @@ fn narrow(bits: u8, signed: bool) -> fn(u64) -> i32 {
 fn numbers<T: DataType>(of: fn(u64) -> T::T) -> Box<dyn Cells> {
     Box::new(Numbers::<T> {
         values: Vec::new(),
-        definitions: Vec::new(),
+        levels: Levels::default(),
         of,
     })
 }
@@ -87,26 +90,63 @@ fn lists<T: DataType>(of: fn(u64) -> T::T) -> Box<dyn Cells> {
     })
 }
 
-struct Numbers<T: DataType> {
-    /// The values of the cells that are not empty.
-    values: Vec<T::T>,
+/// The definition levels of cells that are not lists.
+#[derive(Default)]
+struct Levels {
+    /// Number of cells before the first empty one.
+    first: usize,
+    /// Levels of the cells from the first empty one on.
+    rest: Vec<i16>,
+}
+
+impl Levels {
+    fn there(&mut self) {
+        match self.rest.is_empty() {
+            true => self.first += 1,
+            false => self.rest.push(THERE),
+        }
+    }
+
+    fn empty(&mut self) {
+        self.rest.push(EMPTY);
+    }
+
     /// One level for each cell.
-    definitions: Vec<i16>,
+    fn all(self) -> Vec<i16> {
+        let mut all = vec![THERE; self.first];
+        all.extend(self.rest);
+        all
+    }
+}
+
+struct Numbers<T: DataType> {
+    /// The bits of the cells that are not empty.
+    values: Vec<u64>,
+    levels: Levels,
     of: fn(u64) -> T::T,
 }
 
 impl<T: DataType> Cells for Numbers<T> {
     fn integer(&mut self, bits: u64) {
-        self.values.push((self.of)(bits));
-        self.definitions.push(THERE);
+        self.values.push(bits);
+        self.levels.there();
     }
 
     fn null(&mut self) {
-        self.definitions.push(EMPTY);
+        self.levels.empty();
     }
 
-    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
-        let (values, definitions) = (take(&mut self.values), take(&mut self.definitions));
+    fn take(&mut self) -> Box<dyn Cells> {
+        Box::new(Self {
+            values: take(&mut self.values),
+            levels: take(&mut self.levels),
+            of: self.of,
+        })
+    }
+
+    fn write(self: Box<Self>, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+        let values: Vec<_> = self.values.into_iter().map(self.of).collect();
+        let definitions = self.levels.all();
         let to = to.typed::<T>();
         to.write_batch(&values, Some(&definitions), None).map(drop)
     }
@@ -145,12 +185,21 @@ impl<T: DataType> Cells for Lists<T> {
         self.level(EMPTY, BEGIN);
     }
 
-    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
-        let values = take(&mut self.values);
-        let (definitions, repetitions) = (take(&mut self.definitions), take(&mut self.repetitions));
+    fn take(&mut self) -> Box<dyn Cells> {
+        Box::new(Self {
+            values: take(&mut self.values),
+            definitions: take(&mut self.definitions),
+            repetitions: take(&mut self.repetitions),
+            of: self.of,
+        })
+    }
+
+    fn write(self: Box<Self>, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
         let to = to.typed::<T>();
-        let (definitions, repetitions) = (Some(&definitions[..]), Some(&repetitions[..]));
-        to.write_batch(&values, definitions, repetitions).map(drop)
+        let definitions = Some(&self.definitions[..]);
+        let repetitions = Some(&self.repetitions[..]);
+        to.write_batch(&self.values, definitions, repetitions)
+            .map(drop)
     }
 }
 
@@ -160,28 +209,31 @@ struct Texts {
     bytes: Vec<u8>,
     /// End of each text.
     ends: Vec<usize>,
-    /// One level for each cell.
-    definitions: Vec<i16>,
+    levels: Levels,
 }
 
 impl Cells for Texts {
     fn text(&mut self, text: &str) {
         self.bytes.extend(text.as_bytes());
         self.ends.push(self.bytes.len());
-        self.definitions.push(THERE);
+        self.levels.there();
     }
 
     fn null(&mut self) {
-        self.definitions.push(EMPTY);
+        self.levels.empty();
     }
 
-    fn write(&mut self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
-        let bytes = ByteArray::from(take(&mut self.bytes));
-        let ends = take(&mut self.ends).into_iter();
+    fn take(&mut self) -> Box<dyn Cells> {
+        Box::new(take(self))
+    }
+
+    fn write(self: Box<Self>, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+        let bytes = ByteArray::from(self.bytes);
+        let ends = self.ends.into_iter();
         let mut begin = 0;
         let mut texts = ends.map(|end| bytes.slice(begin, end - replace(&mut begin, end)));
         let to = to.typed::<ByteArrayType>();
-        for definitions in take(&mut self.definitions).chunks(BATCH) {
+        for definitions in self.levels.all().chunks(BATCH) {
             let there = definitions.iter().filter(|level| **level == THERE).count();
             let texts: Vec<_> = texts.by_ref().take(there).collect();
             to.write_batch(&texts, Some(definitions), None)?;

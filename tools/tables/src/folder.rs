@@ -10,12 +10,15 @@ use crate::{Error, Result};
 use rustix::fs::{renameat_with, RenameFlags, CWD};
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::iter;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use tempfile::{Builder, TempDir};
 
-/// Maximum memory for rows of all tables, in bytes.
-const MEMORY: usize = 64 << 20;
+/// Maximum memory for rows of all tables, in bytes. As much again is being written at most.
+const MEMORY: usize = 32 << 20;
 
 /// Tables that are being written, in a hidden folder inside their destination. The drop removes them.
 pub struct Folder {
@@ -27,6 +30,8 @@ pub struct Folder {
     /// Memory for rows of all tables, in bytes, and its limit.
     held: usize,
     memory: usize,
+    /// The table whose rows are being written.
+    writing: Option<usize>,
 }
 
 /// A table of a folder.
@@ -53,6 +58,7 @@ impl Folder {
             tables: Vec::new(),
             held: 0,
             memory: MEMORY,
+            writing: None,
         })
     }
 
@@ -81,20 +87,43 @@ impl Folder {
 
     /// Writes the rows of the table that uses the most memory.
     fn flush_largest(&mut self) -> Result<()> {
-        if let Some(table) = self.tables.iter_mut().max_by_key(|table| table.counted) {
+        if let Some(writing) = self.writing.take() {
+            self.tables[writing].wait()?;
+        }
+        let tables = self.tables.iter_mut().enumerate();
+        if let Some((id, table)) = tables.max_by_key(|(_, table)| table.counted) {
             table.flush()?;
             self.held -= std::mem::take(&mut table.counted);
+            self.writing = Some(id);
         }
         Ok(())
+    }
+
+    /// Completes the files of all tables, on all CPUs.
+    fn finish_tables(&mut self) -> Result<()> {
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let threads = cpus.min(self.tables.len());
+        let tables = Mutex::new(self.tables.iter_mut());
+        let next = || tables.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || iter::from_fn(next).try_for_each(Table::finish);
+        thread::scope(|scope| {
+            let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+            let others: Vec<_> = (1..threads).filter_map(start).collect();
+            let own = work();
+            let others = others.into_iter().map(|thread| {
+                let what = "a thread that writes tables has ended";
+                let ended = |_| Err(Error::write(&self.to)(io::Error::other(what)));
+                thread.join().unwrap_or_else(ended)
+            });
+            others.fold(own, Result::and)
+        })
     }
 
     /// Completes the tables: their files get their final names. If there are files of this host and label, they
     /// are replaced if `replaces` is set; otherwise the call fails. An error leaves everything unchanged.
     /// Returns the number of files.
     pub fn finish(mut self, replaces: bool) -> Result<usize> {
-        for table in &mut self.tables {
-            table.finish()?;
-        }
+        self.finish_tables()?;
         let old = self.there()?;
         match old.first() {
             Some(path) if !replaces => return Err(Error::Exists(path.clone())),

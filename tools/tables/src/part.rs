@@ -13,20 +13,35 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::mem;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 /// A file that is being written.
 pub struct Part {
     /// Number of the day.
     pub day: i64,
-    writer: SerializedFileWriter<Appended>,
+    writer: Writer,
     /// The rows that are not written yet: by column, their number, and their approximate size.
     cells: Vec<Box<dyn Cells>>,
     rows: usize,
     held: usize,
 }
+
+/// What writes the file.
+enum Writer {
+    /// Idle.
+    Here(Box<SerializedFileWriter<Appended>>),
+    /// A thread writes a group of rows.
+    Away(JoinHandle<Written>),
+    /// It failed.
+    Gone,
+}
+
+/// The writer after a group of rows.
+type Written = Result<Box<SerializedFileWriter<Appended>>, ParquetError>;
 
 /// A file that is open only during a write, because there may be more tables than open files. Writes are rare:
 /// one for each group of rows.
@@ -70,7 +85,7 @@ impl Part {
         };
         Ok(Self {
             day,
-            writer: writer().map_err(failed(table))?,
+            writer: Writer::Here(Box::new(writer().map_err(failed(table))?)),
             cells: columns.iter().map(cells).collect(),
             rows: 0,
             held: 0,
@@ -88,31 +103,82 @@ impl Part {
         Row::new(&mut self.cells, &mut self.held)
     }
 
-    /// Writes the rows in memory to the file, as a group of rows.
+    /// Writes the rows in memory to the file, as a group of rows, in another thread.
     pub fn flush(&mut self, table: &str) -> Result<()> {
-        if self.rows > 0 {
-            self.write_group().map_err(failed(table))?;
-            (self.rows, self.held) = (0, 0);
+        if let Some((writer, cells)) = self.group(table)? {
+            let write = move || write_group(writer, cells);
+            let thread = thread::Builder::new().name("tables".to_owned());
+            let thread = thread.spawn(write).map_err(|error| Error::Write {
+                path: PathBuf::from(table),
+                error,
+            });
+            self.writer = Writer::Away(thread?);
         }
         Ok(())
     }
 
-    fn write_group(&mut self) -> Result<(), ParquetError> {
-        let mut group = self.writer.next_row_group()?;
-        for cells in &mut self.cells {
-            if let Some(mut column) = group.next_column()? {
-                cells.write(&mut column)?;
-                column.close()?;
-            }
+    /// Waits for the thread that writes to the file.
+    pub fn wait(&mut self, table: &str) -> Result<()> {
+        if let Some(writer) = self.idle(table)? {
+            self.writer = Writer::Here(writer);
         }
-        group.close().map(drop)
+        Ok(())
     }
 
     /// Completes the file.
     pub fn finish(mut self, table: &str) -> Result<()> {
-        self.flush(table)?;
-        self.writer.close().map(drop).map_err(failed(table))
+        let writer = match self.group(table)? {
+            Some((writer, cells)) => Some(write_group(writer, cells).map_err(failed(table))?),
+            None => self.idle(table)?,
+        };
+        match writer {
+            Some(writer) => writer.close().map(drop).map_err(failed(table)),
+            None => Ok(()),
+        }
     }
+
+    /// The writer when it is idle; none after it failed.
+    fn idle(&mut self, table: &str) -> Result<Option<Box<SerializedFileWriter<Appended>>>> {
+        let written = match mem::replace(&mut self.writer, Writer::Gone) {
+            Writer::Here(writer) => return Ok(Some(writer)),
+            Writer::Away(thread) => thread.join(),
+            Writer::Gone => return Ok(None),
+        };
+        let written = written.unwrap_or_else(|_| {
+            let what = "the thread that writes it has ended";
+            Err(ParquetError::General(what.to_owned()))
+        });
+        written.map(Some).map_err(failed(table))
+    }
+
+    /// The writer, and the rows in memory, if there are any.
+    fn group(&mut self, table: &str) -> Result<Option<Group>> {
+        if self.rows == 0 {
+            return Ok(None);
+        }
+        let cells = self.cells.iter_mut().map(|cells| cells.take()).collect();
+        (self.rows, self.held) = (0, 0);
+        Ok(self.idle(table)?.map(|writer| (writer, cells)))
+    }
+}
+
+/// The writer of a file, and rows for it.
+type Group = (Box<SerializedFileWriter<Appended>>, Vec<Box<dyn Cells>>);
+
+/// Writes a group of rows.
+fn write_group(
+    mut writer: Box<SerializedFileWriter<Appended>>,
+    cells: Vec<Box<dyn Cells>>,
+) -> Written {
+    let mut group = writer.next_row_group()?;
+    for cells in cells {
+        if let Some(mut column) = group.next_column()? {
+            cells.write(&mut column)?;
+            column.close()?;
+        }
+    }
+    group.close()?;
+    Ok(writer)
 }
 
 fn failed(table: &str) -> impl FnOnce(ParquetError) -> Error + '_ {

@@ -88,10 +88,16 @@ impl Table {
         Ok(self.parts.len() - 1)
     }
 
-    /// Writes the rows in memory to the files.
+    /// Writes the rows in memory to the files, in other threads.
     pub fn flush(&mut self) -> Result<()> {
         let mut parts = self.parts.iter_mut();
         parts.try_for_each(|part| part.flush(&self.name))
+    }
+
+    /// Waits for the threads that write to the files.
+    pub fn wait(&mut self) -> Result<()> {
+        let mut parts = self.parts.iter_mut();
+        parts.try_for_each(|part| part.wait(&self.name))
     }
 
     /// Completes the table.

@@ -10,10 +10,10 @@ use crate::format::Now;
 use analysis::begun::{Begun, Doer};
 use analysis::schedule::Schedule;
 use analysis::syscalls::{edge, is_end_of, CallName, Edge, ERRORS};
-use analysis::{integer, key, Catalogue, EventKey, Moment};
+use analysis::{integer, key, ByEvent, Catalogue, EventKey, Moment};
 use ctf::{Clock, Event};
 use decode::error_name;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use tables::{Folder, Kind, TableId};
 
 /// Behind those of the place and the thread.
@@ -28,7 +28,7 @@ const COLUMNS: [(&str, Kind); 4] = [
 pub struct Calls {
     clock: Clock,
     table: TableId,
-    events: HashMap<EventKey, Known>,
+    events: ByEvent<Known>,
     /// The call that each thread is in.
     open: Begun<(), Call>,
 }
@@ -64,7 +64,7 @@ impl Calls {
             let (name, edge) = edge(layout)?;
             Some((key(layout), Known { name, edge }))
         });
-        let events: HashMap<_, _> = known.collect();
+        let events: ByEvent<_> = known.collect();
         if events.is_empty() {
             return Ok(None);
         }

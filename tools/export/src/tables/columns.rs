@@ -74,13 +74,31 @@ fn kind(ty: &Type) -> Kind {
     }
 }
 
-/// Fills the cells of an event's fields and contexts, behind the common ones.
-pub fn fill(row: &mut Row<'_>, event: &Event<'_>) {
-    let fields = event.fields().filter(|(field, _)| !is_length(field));
-    let contexts = event.contexts();
-    let contexts = contexts.filter(|(context, _)| is_column(context));
-    for (field, value) in fields.chain(contexts) {
-        cell(row, &field.ty, value);
+/// Which fields and contexts of an event are columns.
+pub struct Filled {
+    fields: Vec<bool>,
+    contexts: Vec<bool>,
+}
+
+impl Filled {
+    /// Those of this type of event.
+    pub fn of(class: &StreamClass, layout: &EventLayout) -> Self {
+        let fields = layout.fields.iter().map(|field| !is_length(field));
+        Self {
+            fields: fields.collect(),
+            contexts: class.contexts.iter().map(is_column).collect(),
+        }
+    }
+
+    /// Fills the cells of an event's fields and contexts, behind the common ones.
+    pub fn fill(&self, row: &mut Row<'_>, event: &Event<'_>) {
+        let fields = event.fields().zip(&self.fields);
+        let contexts = event.contexts().zip(&self.contexts);
+        for ((field, value), is_column) in fields.chain(contexts) {
+            if *is_column {
+                cell(row, &field.ty, value);
+            }
+        }
     }
 }
 

@@ -2,12 +2,12 @@
 
 //! A table for each type of event.
 
-use super::columns::{columns, fill};
+use super::columns::{columns, Filled};
 use super::{epoch, row};
 use crate::format::Now;
-use analysis::{key, EventKey};
+use analysis::{key, ByEvent, EventKey};
 use ctf::{Clock, Event, Metadata};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use tables::{Folder, TableId};
 
 /// Tables that are called otherwise than what they would be of.
@@ -24,13 +24,13 @@ const MADE: [&str; 7] = [
 /// The tables of the events of a trace.
 pub struct Events {
     clock: Clock,
-    tables: HashMap<EventKey, TableId>,
+    tables: ByEvent<(TableId, Filled)>,
 }
 
 impl Events {
     /// Those of the chosen events.
     pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>, folder: &mut Folder) -> Self {
-        let mut tables = HashMap::new();
+        let mut tables = ByEvent::default();
         for class in &metadata.streams {
             for layout in class.events.values() {
                 if !chosen.contains(&key(layout)) {
@@ -39,7 +39,8 @@ impl Events {
                 let is_taken = MADE.contains(&layout.name.as_str());
                 let prefix = if is_taken { "event_" } else { "" };
                 let name = format!("{prefix}{}", layout.name);
-                tables.insert(key(layout), folder.table(name, &columns(class, layout)));
+                let table = folder.table(name, &columns(class, layout));
+                tables.insert(key(layout), (table, Filled::of(class, layout)));
             }
         }
         Self {
@@ -55,7 +56,7 @@ impl Events {
         now: &Now<'_>,
         folder: &mut Folder,
     ) -> tables::Result<()> {
-        let Some(table) = self.tables.get(&key(event.layout)) else {
+        let Some((table, filled)) = self.tables.get(&key(event.layout)) else {
             return Ok(());
         };
         let mut row = row(folder, *table, epoch(&self.clock, event.timestamp))?;
@@ -63,7 +64,7 @@ impl Events {
         row.number(now.task.map(|task| task.tid));
         row.number(now.task.and_then(|task| task.process));
         row.text(now.task.and_then(|task| task.comm));
-        fill(&mut row, event);
+        filled.fill(&mut row, event);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! reads them in `columns.js`.
 
 use base64::engine::general_purpose::STANDARD;
-use base64::write::EncoderWriter;
+use base64::Engine;
 use flate2::write::ZlibEncoder;
 use flate2::Compression;
 use std::io::{self, BufWriter, Write};
@@ -18,19 +18,27 @@ pub fn write(
     name: &str,
     numbers: impl IntoIterator<Item = u64>,
 ) -> io::Result<()> {
-    write!(
+    write_packed(out, name, &packed(numbers)?)
+}
+
+/// Writes a column that is packed.
+pub fn write_packed(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
+    let kind = "application/octet-stream";
+    writeln!(
         out,
-        "<script type=\"application/octet-stream\" id=\"column-{name}\">"
-    )?;
-    let base64 = EncoderWriter::new(&mut *out, &STANDARD);
-    let zlib = ZlibEncoder::new(base64, Compression::default());
+        "<script type=\"{kind}\" id=\"column-{name}\">{text}</script>"
+    )
+}
+
+/// A column as text.
+pub fn packed(numbers: impl IntoIterator<Item = u64>) -> io::Result<String> {
+    let zlib = ZlibEncoder::new(Vec::new(), Compression::default());
     let mut bytes = BufWriter::with_capacity(PIECE, zlib);
     for number in numbers {
         leb128(&mut bytes, number)?;
     }
     let zlib = bytes.into_inner().map_err(io::IntoInnerError::into_error)?;
-    zlib.finish()?.finish()?;
-    writeln!(out, "</script>")
+    Ok(STANDARD.encode(zlib.finish()?))
 }
 
 /// Seven bits in a byte, the lowest first; the highest bit says that more follow.

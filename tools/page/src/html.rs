@@ -6,7 +6,9 @@
 //! JSON without a `<`, and as base64; the script makes text of it, never HTML.
 
 use super::columns;
-use super::lanes::Lane;
+use super::data::{Data, Numbers};
+use super::detail::Details;
+use super::moments::{Moment, Why};
 use super::timeline::Timeline;
 use analysis::loss::Loss;
 use analysis::schedule_events::Left;
@@ -14,10 +16,14 @@ use ctf::Clock;
 use serde::Serialize;
 use serde_json::{json, Value as Json};
 use std::io::{self, Write};
-use terminal::{date, harmless_json};
+use terminal::{date, duration, harmless_json};
 
 /// The page, without style, data and script.
 const TEMPLATE: &str = include_str!("page.html");
+
+/// The page's permissions: no network, or the server that the page is from.
+const NO_SERVER: &str = "default-src 'none'";
+const SERVER: &str = "default-src 'none'; connect-src 'self'";
 
 /// Its style.
 const STYLE: [&str; 3] = [
@@ -27,16 +33,18 @@ const STYLE: [&str; 3] = [
 ];
 
 /// Its script: one module, which every file is a part of.
-const SCRIPT: [&str; 23] = [
+const SCRIPT: [&str; 25] = [
     include_str!("script/elements.js"),
     include_str!("script/format.js"),
     include_str!("script/columns.js"),
     include_str!("script/slices.js"),
     include_str!("script/trace.js"),
+    include_str!("script/detail.js"),
     include_str!("script/theme.js"),
     include_str!("script/view.js"),
     include_str!("script/rows.js"),
     include_str!("script/paint.js"),
+    include_str!("script/frames.js"),
     include_str!("script/ruler.js"),
     include_str!("script/overview.js"),
     include_str!("script/timeline.js"),
@@ -70,7 +78,24 @@ pub struct Page<'a> {
     pub clock: Clock,
     /// When the trace begins, in clock ticks.
     pub begin: u64,
+    /// When it ends.
+    pub end: u64,
+    /// The number of its events.
+    pub recorded: u64,
+    /// Reads the important moments, or what the page asks a server for.
+    pub details: Option<&'a Details<'a>>,
+    /// Whether a server has the rest of the trace.
+    pub is_served: bool,
 }
+
+/// Bytes of the important moments of a page.
+const DETAILS: usize = 8 << 20;
+
+/// Events of an important moment, if they come evenly.
+const AROUND: u64 = 10_000;
+
+/// Places with losses that are important moments.
+const LOSSES: usize = 10;
 
 impl Page<'_> {
     /// Writes it.
@@ -78,6 +103,10 @@ impl Page<'_> {
         let (top, rest) = part(TEMPLATE, "<!--style-->");
         let (middle, rest) = part(rest, "<!--data-->");
         let (last, bottom) = part(rest, "<!--script-->");
+        let top = match self.is_served {
+            true => top.replace(NO_SERVER, SERVER),
+            false => top.to_owned(),
+        };
         out.write_all(top.as_bytes())?;
         writeln!(out, "<style>\n{}</style>", STYLE.concat())?;
         out.write_all(middle.as_bytes())?;
@@ -96,12 +125,16 @@ impl Page<'_> {
     fn data(&self, out: &mut impl Write) -> io::Result<()> {
         let timeline = self.timeline;
         let threads = timeline.threads.sorted();
-        let lanes = timeline.lanes.sorted();
-        let lanes: Vec<_> = lanes
-            .into_iter()
-            .filter_map(|(lane, slices)| Some((lane_on_page(lane, |n| threads.number(n))?, slices)))
-            .collect();
-        let marks = timeline.marks.sorted();
+        let all = |count: usize| (0..count as u32).collect();
+        let numbers = Numbers {
+            threads: threads.numbers().to_vec(),
+            rows: threads.threads.len() as u32,
+            events: all(timeline.events.len()),
+            calls: all(timeline.calls.names.all().len()),
+            interrupts: all(timeline.interrupts.len()),
+        };
+        let data = Data::new(timeline, &numbers, self.clock, self.begin, None);
+        let parts = self.parts()?;
         let begin = self.clock.since_epoch(self.begin);
         // The head of the page has the totals.
         let mut losses: Vec<_> = self.losses.trim().lines().collect();
@@ -116,12 +149,10 @@ impl Page<'_> {
             "cpus": timeline.cpus,
             "threads": threads.threads,
             "nameless_threads": threads.nameless,
-            "lanes": lanes.iter().map(|((kind, of), slices)| json!({
-                "kind": kind, "of": of, "slices": slices.len(),
-            })).collect::<Vec<_>>(),
-            "marks": marks.iter().map(|(cpu, marks)| json!({
-                "cpu": cpu, "marks": marks.len(),
-            })).collect::<Vec<_>>(),
+            "lanes": data.lanes(),
+            "marks": data.marks(),
+            "parts": parts.iter().map(|(part, _)| part).collect::<Vec<_>>(),
+            "is_served": self.is_served,
             "slice_resolution_ns": self.clock.nanoseconds(timeline.lanes.resolution()),
             "mark_resolution_ns": self.clock.nanoseconds(timeline.marks.resolution()),
             "events": timeline.events,
@@ -136,52 +167,77 @@ impl Page<'_> {
         });
         json_element(out, "trace", &index)?;
 
-        let slices = || lanes.iter().flat_map(|(_, slices)| slices.iter());
-        let pauses = lanes.iter().flat_map(|(_, slices)| {
-            let ends = std::iter::once(0).chain(slices.iter().map(|slice| self.ns(slice.to)));
-            ends.zip(*slices)
-                .map(|(end, slice)| self.ns(slice.from) - end)
-        });
-        columns::write(out, "slice-pauses", pauses)?;
-        let lengths = slices().map(|slice| self.ns(slice.to) - self.ns(slice.from));
-        columns::write(out, "slice-lengths", lengths)?;
-        let values = lanes.iter().flat_map(|((kind, _), slices)| {
-            slices.iter().map(|slice| match *kind {
-                "tasks" => slice.number(|thread| threads.number_or_nameless(thread)),
-                _ => slice.number(|value| value),
-            })
-        });
-        columns::write(out, "slice-values", values)?;
-
-        let all_marks = || marks.iter().flat_map(|(_, marks)| marks.iter());
-        let pauses = marks.iter().flat_map(|(_, marks)| {
-            let before = std::iter::once(0).chain(marks.iter().map(|mark| self.ns(mark.time)));
-            before
-                .zip(*marks)
-                .map(|(before, mark)| self.ns(mark.time) - before)
-        });
-        columns::write(out, "mark-pauses", pauses)?;
-        columns::write(
-            out,
-            "mark-events",
-            all_marks().map(|mark| mark.event.into()),
-        )?;
-        let of = all_marks().map(|mark| {
-            let number = mark.thread.map(|thread| threads.number_or_nameless(thread));
-            number.map_or(0, |number| u64::from(number) + 1)
-        });
-        columns::write(out, "mark-threads", of)?;
-        columns::write(
-            out,
-            "mark-counts",
-            all_marks().map(|mark| mark.count.into()),
-        )?;
+        for (name, text) in data.columns()? {
+            columns::write_packed(out, name, &text)?;
+        }
+        for (number, (_, part)) in parts.iter().enumerate() {
+            writeln!(
+                out,
+                "<script type=\"application/json\" id=\"part-{number}\">{part}</script>"
+            )?;
+        }
 
         let nodes = || timeline.stacks.nodes.iter();
         let parents = nodes().map(|node| node.parent.map_or(0, |parent| u64::from(parent) + 1));
         columns::write(out, "stack-parents", parents)?;
         columns::write(out, "stack-labels", nodes().map(|node| node.label.into()))?;
         columns::write(out, "stack-counts", nodes().map(|node| node.count))
+    }
+
+    /// The important moments, if the timeline had to merge something: what the page says of each, and its
+    /// data.
+    fn parts(&self) -> io::Result<Vec<(Json, String)>> {
+        let timeline = self.timeline;
+        let Some(details) = self.details.filter(|_| !self.is_served) else {
+            return Ok(Vec::new());
+        };
+        let losses = timeline.gaps.iter().map(|gap| Moment {
+            from: gap.from,
+            to: gap.to,
+            why: Why::Lost(gap.cpu),
+        });
+        let moments = timeline.moments.all().chain(losses.take(LOSSES));
+        let length = self.ns(self.end);
+        let around = (length / self.recorded.max(1)).saturating_mul(AROUND / 2);
+        let (mut parts, mut bytes) = (Vec::<(Json, String)>::new(), 0);
+        for moment in moments {
+            let (begin, end) = (self.ns(moment.from), self.ns(moment.to));
+            let from = begin.saturating_sub(around);
+            let to = end.saturating_add(around).min(length);
+            let part = details.read(from, to).map_err(io::Error::other)?;
+            let Some(part) = part.filter(|part| bytes + part.len() <= DETAILS) else {
+                continue;
+            };
+            bytes += part.len();
+            let why = self.why(&moment, end - begin);
+            let what =
+                json!({"from_ns": from, "to_ns": to, "begin_ns": begin, "end_ns": end, "why": why});
+            parts.push((what, part));
+        }
+        Ok(parts)
+    }
+
+    fn why(&self, moment: &Moment, ns: u64) -> String {
+        let thread = |place: u32| {
+            let thread = &self.timeline.threads.all()[place as usize];
+            format!("{} {}", thread.comm, thread.tid)
+        };
+        match moment.why {
+            Why::Waited(place) => format!("{} waited {} for a CPU", thread(place), duration(ns)),
+            Why::Failed {
+                call,
+                thread: place,
+            } => {
+                let call = &self.timeline.calls.names.all()[call as usize];
+                format!(
+                    "{call}() of {} failed after {}",
+                    thread(place),
+                    duration(ns)
+                )
+            }
+            Why::Marked => "a marker".to_owned(),
+            Why::Lost(cpu) => format!("events of CPU {cpu} are missing"),
+        }
     }
 
     /// Nanoseconds from the trace's begin on.
@@ -198,18 +254,6 @@ impl Page<'_> {
             "packets": gap.packets.saturating_add(gap.packets_before),
         })
     }
-}
-
-/// What a lane is called, and whose it is: a CPU's by its number, a thread's by its place on the page;
-/// none if the thread is not there.
-fn lane_on_page(lane: Lane, thread: impl Fn(u32) -> Option<u32>) -> Option<(&'static str, u32)> {
-    Some(match lane {
-        Lane::Tasks(cpu) => ("tasks", cpu),
-        Lane::Hard(cpu) => ("hard", cpu),
-        Lane::Soft(cpu) => ("soft", cpu),
-        Lane::States(place) => ("states", thread(place)?),
-        Lane::Calls(place) => ("calls", thread(place)?),
-    })
 }
 
 /// Takes what is too much out of tables, and says how much.

@@ -5,8 +5,6 @@
 //! Memory is bounded: where there are too many slices for a page, short ones that follow each other
 //! become one, which says what part of it was what.
 
-use std::collections::HashMap;
-
 /// Parts of a mixed slice are told in so many steps.
 const STEPS: f64 = 1000.0;
 
@@ -16,7 +14,7 @@ const WHOLE: u64 = 1 << 62;
 /// A lane. On the page they come in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// The threads that a CPU of this number runs.
+    /// The threads that the CPU at this place runs.
     Tasks(u32),
     /// Its hard interrupts.
     Hard(u32),
@@ -26,6 +24,32 @@ pub enum Lane {
     States(u32),
     /// Its system calls.
     Calls(u32),
+}
+
+impl Lane {
+    const KINDS: usize = 5;
+
+    /// The place of its kind, and its CPU or thread.
+    fn place(self) -> (usize, usize) {
+        match self {
+            Self::Tasks(cpu) => (0, cpu as usize),
+            Self::Hard(cpu) => (1, cpu as usize),
+            Self::Soft(cpu) => (2, cpu as usize),
+            Self::States(thread) => (3, thread as usize),
+            Self::Calls(thread) => (4, thread as usize),
+        }
+    }
+
+    /// The lane of the kind at this place.
+    fn at(kind: usize, of: u32) -> Self {
+        [
+            Self::Tasks,
+            Self::Hard,
+            Self::Soft,
+            Self::States,
+            Self::Calls,
+        ][kind](of)
+    }
 }
 
 /// What a slice is.
@@ -123,7 +147,8 @@ pub const BLOCKED: u32 = 3;
 /// All lanes.
 #[derive(Debug)]
 pub struct Lanes {
-    lanes: HashMap<Lane, Vec<Slice>>,
+    /// By kind, and by CPU or thread.
+    lanes: [Vec<Vec<Slice>>; Lane::KINDS],
     count: usize,
     limit: usize,
     /// Slices shorter than that may have been joined, in clock ticks.
@@ -134,7 +159,7 @@ impl Lanes {
     /// None yet; with at most `limit` slices, or two in each lane if that is more.
     pub fn new(limit: usize) -> Self {
         Self {
-            lanes: HashMap::new(),
+            lanes: Default::default(),
             count: 0,
             limit,
             resolution: 0,
@@ -148,7 +173,12 @@ impl Lanes {
 
     /// Something went on in a lane. Where that had something then, only the rest is taken.
     pub fn push(&mut self, lane: Lane, from: u64, to: u64, value: u32) {
-        let slices = self.lanes.entry(lane).or_default();
+        let (kind, of) = lane.place();
+        let lanes = &mut self.lanes[kind];
+        if lanes.len() <= of {
+            lanes.resize_with(of + 1, Vec::new);
+        }
+        let slices = &mut lanes[of];
         let from = slices.last().map_or(from, |last| last.to.max(from));
         if to <= from {
             return;
@@ -164,10 +194,12 @@ impl Lanes {
     /// Halves the number of slices.
     fn coarsen(&mut self) {
         while self.count > self.limit / 2 {
-            for (lane, slices) in &mut self.lanes {
-                join_short(*lane, slices, self.resolution);
+            for (kind, lanes) in self.lanes.iter_mut().enumerate() {
+                for (of, slices) in (0..).zip(lanes) {
+                    join_short(Lane::at(kind, of), slices, self.resolution);
+                }
             }
-            self.count = self.lanes.values().map(Vec::len).sum();
+            self.count = self.lanes.iter().flatten().map(Vec::len).sum();
             if self.resolution >= WHOLE {
                 // So many lanes.
                 self.limit = self.limit.max(self.count * 2);
@@ -181,18 +213,20 @@ impl Lanes {
 
     /// The lanes in their order.
     pub fn sorted(&self) -> Vec<(Lane, &[Slice])> {
-        let mut lanes: Vec<_> = self
-            .lanes
-            .iter()
-            .map(|(lane, slices)| (*lane, slices.as_slice()))
-            .collect();
-        lanes.sort_unstable_by_key(|(lane, _)| *lane);
-        lanes
+        let kinds = self.lanes.iter().enumerate();
+        let lanes = kinds.flat_map(|(kind, lanes)| {
+            let lanes = (0..).zip(lanes);
+            lanes.map(move |(of, slices)| (Lane::at(kind, of), slices.as_slice()))
+        });
+        lanes.filter(|(_, slices)| !slices.is_empty()).collect()
     }
 }
 
 /// Joins slices that fit into one of this length, with what is between them.
 fn join_short(lane: Lane, slices: &mut Vec<Slice>, resolution: u64) {
+    if slices.is_empty() {
+        return;
+    }
     let mut kept = 0;
     for next in 1..slices.len() {
         if slices[next].to - slices[kept].from <= resolution {
@@ -213,7 +247,8 @@ mod tests {
 
     /// The time that slices say is taken.
     fn taken(lanes: &Lanes, lane: Lane) -> f32 {
-        let slices = lanes.lanes[&lane].iter();
+        let (kind, of) = lane.place();
+        let slices = lanes.lanes[kind][of].iter();
         slices.map(|slice| slice.parts(lane)[0]).sum()
     }
 
@@ -277,7 +312,7 @@ mod tests {
         ] {
             lanes.push(lane, from, to, value);
         }
-        let mut slices = lanes.lanes.remove(&lane).unwrap();
+        let mut slices = std::mem::take(&mut lanes.lanes[3][3]);
         join_short(lane, &mut slices, 100);
         let numbers: Vec<_> = slices
             .iter()

@@ -2,6 +2,8 @@
 
 //! `rtrace report --html`: a trace as one page, which needs nothing but a browser.
 //!
+//! `rtrace report --serve`: the same page from a [`Server`], which reads the part that the page shows.
+//!
 //! [`Timeline`] gathers, beside the questions and in the same pass, what the page draws; `write` makes
 //! the page of both; the files in `script/` are what draws it.
 
@@ -9,13 +11,21 @@
 
 mod calls;
 mod columns;
+mod data;
+mod detail;
 mod html;
 mod lanes;
 mod marks;
+mod moments;
+mod packets;
+mod recent;
+mod serve;
 mod stacks;
 mod threads;
 mod timeline;
 
+pub use detail::Details;
 pub use html::Page;
+pub use serve::Server;
 pub use stacks::Stacks;
 pub use timeline::Timeline;

@@ -23,8 +23,8 @@ pub struct Mark {
 /// The events of all CPUs.
 #[derive(Debug)]
 pub struct Marks {
-    /// By the number of the CPU.
-    cpus: HashMap<u32, Vec<Mark>>,
+    /// By the place of the CPU.
+    cpus: Vec<Vec<Mark>>,
     count: usize,
     limit: usize,
     /// Clock ticks within which they became one.
@@ -35,7 +35,7 @@ impl Marks {
     /// None yet; at most `limit`.
     pub fn new(limit: usize) -> Self {
         Self {
-            cpus: HashMap::new(),
+            cpus: Vec::new(),
             count: 0,
             limit,
             resolution: 0,
@@ -49,7 +49,11 @@ impl Marks {
 
     /// An event.
     pub fn push(&mut self, cpu: u32, time: u64, event: u32, thread: Option<u32>) {
-        self.cpus.entry(cpu).or_default().push(Mark {
+        let cpu = cpu as usize;
+        if self.cpus.len() <= cpu {
+            self.cpus.resize_with(cpu + 1, Vec::new);
+        }
+        self.cpus[cpu].push(Mark {
             time,
             event,
             thread,
@@ -64,10 +68,10 @@ impl Marks {
     /// Halves their number.
     fn coarsen(&mut self) {
         while self.count > self.limit / 2 {
-            for marks in self.cpus.values_mut() {
+            for marks in &mut self.cpus {
                 join_near(marks, self.resolution);
             }
-            self.count = self.cpus.values().map(Vec::len).sum();
+            self.count = self.cpus.iter().map(Vec::len).sum();
             if self.count > self.limit / 2 {
                 match self.resolution.checked_mul(2) {
                     Some(twice) => self.resolution = twice.max(1),
@@ -78,15 +82,11 @@ impl Marks {
         }
     }
 
-    /// By the number of the CPU.
+    /// By the place of the CPU.
     pub fn sorted(&self) -> Vec<(u32, &[Mark])> {
-        let mut cpus: Vec<_> = self
-            .cpus
-            .iter()
-            .map(|(cpu, marks)| (*cpu, marks.as_slice()))
-            .collect();
-        cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
-        cpus
+        let cpus = (0..).zip(&self.cpus);
+        let cpus = cpus.map(|(cpu, marks)| (cpu, marks.as_slice()));
+        cpus.filter(|(_, marks)| !marks.is_empty()).collect()
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn all(marks: &Marks) -> u64 {
-        let cpus = marks.cpus.values().flatten();
+        let cpus = marks.cpus.iter().flatten();
         cpus.map(|mark| u64::from(mark.count)).sum()
     }
 

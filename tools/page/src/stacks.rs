@@ -139,15 +139,17 @@ impl Source {
         let is_code = |frame: &symbols::Frame| frame.address != 0 && frame.address != u64::MAX;
         let mut code = Vec::new();
         for frame in stacks.frames(event, Side::User).rev().filter(is_code) {
-            code.push(match tid.and_then(|tid| symbols.user(tid, ns, frame.code())) {
-                Some(Place {
-                    file,
-                    function: Some(function),
-                    ..
-                }) => format!("{} [{}]", function.name, file.name()),
-                Some(Place { file, .. }) => format!("[{}]", file.name()),
-                None => format!("{:#x}", frame.address),
-            });
+            code.push(
+                match tid.and_then(|tid| symbols.user(tid, ns, frame.code())) {
+                    Some(Place {
+                        file,
+                        function: Some(function),
+                        ..
+                    }) => format!("{} [{}]", function.name, file.name()),
+                    Some(Place { file, .. }) => format!("[{}]", file.name()),
+                    None => format!("{:#x}", frame.address),
+                },
+            );
         }
         for frame in stacks.frames(event, Side::Kernel).rev().filter(is_code) {
             code.push(match symbols.kernel(frame.code()) {

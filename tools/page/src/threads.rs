@@ -2,6 +2,7 @@
 
 //! The threads of the timeline.
 
+use super::recent::Recent;
 use analysis::schedule::Schedule;
 use analysis::tasks::Life;
 use serde::Serialize;
@@ -35,20 +36,24 @@ pub struct Threads {
     threads: Vec<Thread>,
     /// By thread id, and which of the threads that had it.
     places: HashMap<(i64, Life), u32>,
+    recent: Recent<(i64, Life)>,
 }
 
 impl Threads {
     /// The place of a thread, which is not the idle task.
-    fn place(&mut self, (tid, life): (i64, Life), since: u64) -> u32 {
-        let place = *self.places.entry((tid, life)).or_insert_with(|| {
-            self.threads.push(Thread {
-                tid,
-                pid: None,
-                comm: String::new(),
-                ran: 0,
-                since,
-            });
-            self.threads.len() as u32 - 1
+    fn place(&mut self, thread: (i64, Life), since: u64) -> u32 {
+        let (places, threads) = (&mut self.places, &mut self.threads);
+        let place = self.recent.place(thread.0 as usize, thread, || {
+            *places.entry(thread).or_insert_with(|| {
+                threads.push(Thread {
+                    tid: thread.0,
+                    pid: None,
+                    comm: String::new(),
+                    ran: 0,
+                    since,
+                });
+                threads.len() as u32 - 1
+            })
         });
         let known = &mut self.threads[place as usize].since;
         *known = since.min(*known);
@@ -126,8 +131,8 @@ impl Sorted<'_> {
         self.numbers[place as usize]
     }
 
-    /// The same where there must be a number: the nameless share the one behind the last.
-    pub fn number_or_nameless(&self, place: u32) -> u32 {
-        self.number(place).unwrap_or(self.threads.len() as u32)
+    /// All numbers, by place.
+    pub fn numbers(&self) -> &[Option<u32>] {
+        &self.numbers
     }
 }

@@ -5,6 +5,8 @@
 use super::calls::Calls;
 use super::lanes::{Lane, Lanes, BLOCKED, RUNNING, SENT_OFF, WOKEN};
 use super::marks::Marks;
+use super::moments::Moments;
+use super::recent::Recent;
 use super::stacks::Stacks;
 use super::threads::Threads;
 use analysis::interrupts::{Interrupt, Source};
@@ -22,11 +24,16 @@ use std::fmt;
 /// of it each.
 const LIMIT: usize = 3_000_000;
 
+/// The event that `rtrace mark` emits.
+const MARKER: &str = "rtrace_marker";
+
 /// What the timeline shows. Times are in clock ticks.
 #[derive(Debug)]
 pub struct Timeline {
     /// The numbers of the CPUs.
     pub cpus: BTreeSet<u32>,
+    /// The number of each CPU, in the order in which the trace names them.
+    pub cpu_numbers: Vec<u32>,
     /// The threads.
     pub threads: Threads,
     /// What went on in the rows.
@@ -38,6 +45,7 @@ pub struct Timeline {
     /// How often each does.
     counts: Vec<u64>,
     places: HashMap<EventKey, u32>,
+    recent: Recent<EventKey>,
     /// The system calls.
     pub calls: Calls,
     /// Where interrupts come from, by place.
@@ -47,25 +55,43 @@ pub struct Timeline {
     pub gaps: Vec<Loss>,
     /// The call stacks.
     pub stacks: Stacks,
+    /// The important moments.
+    pub moments: Moments,
+    /// The place of the event that `rtrace mark` emits, once there was one.
+    marker: Option<u32>,
 }
 
 impl Timeline {
     /// Of a trace with these events, and these call stacks.
     pub fn new(catalogue: &Catalogue<'_>, stacks: Stacks) -> Self {
+        Self::bounded(catalogue, stacks, LIMIT)
+    }
+
+    /// With up to `limit` slices and as many marks.
+    pub fn bounded(catalogue: &Catalogue<'_>, stacks: Stacks, limit: usize) -> Self {
         Self {
             cpus: BTreeSet::new(),
+            cpu_numbers: Vec::new(),
             threads: Threads::default(),
-            lanes: Lanes::new(LIMIT),
-            marks: Marks::new(LIMIT),
+            lanes: Lanes::new(limit),
+            marks: Marks::new(limit),
             events: Vec::new(),
             counts: Vec::new(),
             places: HashMap::new(),
+            recent: Recent::default(),
             calls: Calls::new(catalogue),
             interrupts: Vec::new(),
             interrupt_places: HashMap::new(),
             gaps: Vec::new(),
             stacks,
+            moments: Moments::default(),
+            marker: None,
         }
+    }
+
+    /// Whether slices or events were merged, because there are too many.
+    pub fn is_merged(&self) -> bool {
+        self.lanes.resolution() > 0 || self.marks.resolution() > 0
     }
 
     /// The analysis that gathers it.
@@ -76,25 +102,39 @@ impl Timeline {
     /// The place of an event. Several channels may have it.
     fn event_place(&mut self, event: &Event<'_>) -> u32 {
         let key = (event.layout.stream_id, event.layout.id);
-        if let Some(place) = self.places.get(&key) {
-            return *place;
-        }
-        let known = self
-            .events
-            .iter()
-            .position(|name| *name == event.layout.name);
-        let place = known.unwrap_or_else(|| {
-            self.events.push(event.layout.name.clone());
-            self.counts.push(0);
-            self.events.len() - 1
-        }) as u32;
-        self.places.insert(key, place);
-        place
+        let (places, events) = (&mut self.places, &mut self.events);
+        let (counts, marker) = (&mut self.counts, &mut self.marker);
+        self.recent.place(key.1 as usize, key, || {
+            *places.entry(key).or_insert_with(|| {
+                let name = &event.layout.name;
+                let known = events.iter().position(|known| known == name);
+                let place = known.unwrap_or_else(|| {
+                    events.push(name.clone());
+                    counts.push(0);
+                    events.len() - 1
+                }) as u32;
+                if name == MARKER {
+                    *marker = Some(place);
+                }
+                place
+            })
+        })
     }
 }
 
 /// Gathers a timeline.
 struct Gather<'a>(&'a mut Timeline);
+
+impl Gather<'_> {
+    /// The place of a CPU, whose number the page shows.
+    fn cpu_place(&mut self, cpu: usize, schedule: &Schedule) -> u32 {
+        let numbers = &mut self.0.cpu_numbers;
+        while numbers.len() <= cpu {
+            numbers.push(schedule.number(numbers.len()));
+        }
+        cpu as u32
+    }
+}
 
 impl Analysis for Gather<'_> {
     fn wants_all(&self) -> bool {
@@ -110,8 +150,11 @@ impl Analysis for Gather<'_> {
         };
         let thread = now.task.filter(|task| task.tid != 0);
         let thread = thread.map(|task| self.0.threads.named((task.tid, task.life), comm, now.time));
-        let cpu = now.schedule.number(now.cpu);
+        let cpu = self.cpu_place(now.cpu, now.schedule);
         self.0.marks.push(cpu, now.time, place, thread);
+        if self.0.marker == Some(place) {
+            self.0.moments.marked(now.time);
+        }
         let tid = now.tid();
         self.0.stacks.add(event, place, tid, comm.unwrap_or(b"?"));
     }
@@ -124,6 +167,10 @@ impl Analysis for Gather<'_> {
         if let Some(call) = self.0.calls.event(which, event, now) {
             let thread = self.0.threads.seen(call.thread, call.from, now.schedule);
             let value = (call.call << 1) | u32::from(call.failed);
+            if call.failed {
+                let moments = &mut self.0.moments;
+                moments.failed(call.call, thread, call.from, now.time);
+            }
             let lane = Lane::Calls(thread);
             self.0.lanes.push(lane, call.from, now.time, value);
         }
@@ -147,7 +194,8 @@ impl Analysis for Gather<'_> {
         }
         let id = (span.tid, span.life);
         let thread = self.0.threads.seen(id, span.from, schedule);
-        let cpu = span.cpu.map(|cpu| schedule.number(cpu));
+        let cpu = span.cpu.map(|cpu| self.cpu_place(cpu, schedule));
+        let number = span.cpu.map_or(0, |cpu| schedule.number(cpu) + 1);
         let doing = match span.state {
             State::Running => {
                 self.0.threads.ran(thread, span.ticks());
@@ -157,11 +205,14 @@ impl Analysis for Gather<'_> {
                 }
                 RUNNING
             }
-            State::Runnable { woken: true } => WOKEN,
+            State::Runnable { woken: true } => {
+                self.0.moments.waited(thread, span.from, span.to);
+                WOKEN
+            }
             State::Runnable { woken: false } => SENT_OFF,
             State::Blocked(left) => BLOCKED + left.way() as u32,
         };
-        let value = (cpu.map_or(0, |cpu| cpu + 1) << 4) | doing;
+        let value = (number << 4) | doing;
         let lane = Lane::States(thread);
         self.0.lanes.push(lane, span.from, span.to, value);
     }
@@ -181,7 +232,7 @@ impl Analysis for Gather<'_> {
                 next
             }
         };
-        let cpu = schedule.number(interrupt.cpu);
+        let cpu = self.cpu_place(interrupt.cpu, schedule);
         let lane = if interrupt.source.is_hard {
             Lane::Hard(cpu)
         } else {

@@ -7,7 +7,8 @@ use analysis::summary::Summary;
 use analysis::{pass, text, Analysis, Catalogue, Question};
 use anyhow::Context;
 use export::Target;
-use page::{Page, Stacks, Timeline};
+use page::{Details, Page, Server, Stacks, Timeline};
+use std::io::Write;
 use std::path::Path;
 use store::Trace;
 use terminal::{bytes, harmless_json, print, progress, say};
@@ -21,6 +22,8 @@ pub enum Output {
     Json,
     /// A page.
     Page(Target),
+    /// A page from a server, until a signal ends it.
+    Served,
 }
 
 /// Prints what the trace in `dir` holds, or the answers to the questions, if there are any. A page has
@@ -31,6 +34,11 @@ pub fn report(dir: &Path, questions: &[Question], output: &Output) -> anyhow::Re
     let progress = |bytes| bar.inc(bytes);
     let said = match output {
         Output::Page(target) => page(dir, &trace, questions, target, progress),
+        Output::Served => {
+            let gathered = Gathered::read(dir, &trace, questions, progress)?;
+            bar.finish_and_clear();
+            return serve(&trace, &gathered);
+        }
         _ if questions.is_empty() => summarise(dir, &trace, output, progress),
         _ => answer(dir, &trace, questions, output, progress),
     };
@@ -81,6 +89,69 @@ fn answer(
     Ok((text, answers.warnings, answers.losses.verdict()))
 }
 
+/// What a page shows of a trace.
+struct Gathered {
+    timeline: Timeline,
+    answers: pass::Answers,
+    /// Why questions were left out.
+    left_out: Vec<String>,
+}
+
+impl Gathered {
+    fn read(
+        dir: &Path,
+        trace: &Trace,
+        questions: &[Question],
+        progress: impl Fn(u64),
+    ) -> anyhow::Result<Self> {
+        let catalogue = Catalogue::new(&trace.metadata);
+        let stacks = Stacks::new(dir, &trace.metadata);
+        let mut timeline = Timeline::new(&catalogue, stacks);
+        let mut left_out = Vec::new();
+        let mut analyses = if questions.is_empty() {
+            let all = Question::ALL.iter();
+            let all = all.map(|question| question.analysis(dir, &catalogue));
+            all.filter_map(|analysis| {
+                analysis
+                    .map_err(|missing| left_out.push(missing.to_string()))
+                    .ok()
+            })
+            .collect()
+        } else {
+            analyses(dir, questions, &catalogue)?
+        };
+        analyses.push(timeline.gather());
+        let answers = pass::read(dir, trace, &catalogue, analyses, progress)?;
+        Ok(Self {
+            timeline,
+            answers,
+            left_out,
+        })
+    }
+
+    fn write(
+        &self,
+        trace: &Trace,
+        details: Option<&Details<'_>>,
+        is_served: bool,
+        mut out: impl Write,
+    ) -> anyhow::Result<()> {
+        let page = Page {
+            timeline: &self.timeline,
+            report: serde_json::to_value(self.answers.object()?)?,
+            left_out: self.left_out.clone(),
+            losses: self.answers.close()?,
+            clock: trace.metadata.clock,
+            begin: self.answers.extent.begin(),
+            end: self.answers.extent.end(),
+            recorded: self.answers.losses.recorded,
+            details,
+            is_served,
+        };
+        Ok(page.write(&mut out)?)
+    }
+}
+
 /// Writes a page of the trace. What to say of it, and what is odd about the trace.
 fn page(
     dir: &Path,
@@ -91,37 +162,34 @@ fn page(
 ) -> anyhow::Result<Said> {
     let failed = || format!("cannot write {target}");
     let mut out = target.open(true)?;
-    let catalogue = Catalogue::new(&trace.metadata);
-    let mut timeline = Timeline::new(&catalogue, Stacks::new(dir, &trace.metadata));
-    let mut left_out = Vec::new();
-    let mut analyses = if questions.is_empty() {
-        let all = Question::ALL.iter();
-        let all = all.map(|question| question.analysis(dir, &catalogue));
-        all.filter_map(|analysis| {
-            analysis
-                .map_err(|missing| left_out.push(missing.to_string()))
-                .ok()
-        })
-        .collect()
-    } else {
-        analyses(dir, questions, &catalogue)?
+    let gathered = Gathered::read(dir, trace, questions, progress)?;
+    let answers = &gathered.answers;
+    let begin = answers.extent.begin();
+    let details = match gathered.timeline.is_merged() {
+        true => Some(Details::new(trace, &gathered.timeline, begin)?),
+        false => None,
     };
-    analyses.push(timeline.gather());
-    let answers = pass::read(dir, trace, &catalogue, analyses, progress)?;
-    let page = Page {
-        timeline: &timeline,
-        report: serde_json::to_value(answers.object()?)?,
-        left_out,
-        losses: answers.close()?,
-        clock: trace.metadata.clock,
-        begin: answers.extent.begin(),
-    };
-    page.write(&mut out.writer()).with_context(failed)?;
+    let written = gathered.write(trace, details.as_ref(), false, out.writer());
+    written.with_context(failed)?;
     let size = out.finish().with_context(failed)?;
     let size = size.map_or(String::new(), |size| format!(" of {}", bytes(size)));
     let close = answers.close()?;
     let text = format!("{target}: a page{size}\n{}", close.trim_start());
-    Ok((text, answers.warnings, answers.losses.verdict()))
+    let verdict = answers.losses.verdict();
+    Ok((text, gathered.answers.warnings, verdict))
+}
+
+/// Serves a page of the trace until a signal ends the process.
+fn serve(trace: &Trace, gathered: &Gathered) -> anyhow::Result<()> {
+    let answers = &gathered.answers;
+    answers.warnings.iter().for_each(say);
+    let details = Details::new(trace, &gathered.timeline, answers.extent.begin())?;
+    let mut page = Vec::new();
+    gathered.write(trace, Some(&details), true, &mut page)?;
+    let server = Server::new().context("cannot listen on 127.0.0.1")?;
+    print(&format!("{}\n", server.address()))?;
+    say("the page is at this address until Ctrl-C");
+    Ok(server.run(&page, &details)?)
 }
 
 /// What answers the questions about the trace in `dir`.

@@ -5,8 +5,14 @@
 /** The numbers of a column, which can be read once: the page keeps no second copy. */
 async function column(name) {
 	const holder = byId(`column-${name}`);
-	const packed = fromBase64(holder.textContent);
+	const text = holder.textContent;
 	holder.remove();
+	return unpack(text);
+}
+
+/** The numbers of a column that is packed as text. */
+async function unpack(text) {
+	const packed = fromBase64(text);
 	const inflated = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
 	return fromLeb128(new Uint8Array(await new Response(inflated).arrayBuffer()));
 }

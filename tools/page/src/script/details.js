@@ -8,23 +8,23 @@ function ofRow(row) {
 }
 
 /** A slice of a lane. */
-function ofSlice(row, band, index) {
-	const { slices } = band;
+function ofSlice(row, band, slices, index) {
 	const value = slices.values[index];
 	const place = row.thread ? row.thread.place : band.kind === "tasks" && !isMixed(value) ? value >>> 1 : undefined;
 	return {
 		row, band, index,
+		of: slices,
 		from: slices.starts[index],
 		to: slices.ends[index],
 		threads: place === undefined ? undefined : new Set([place]),
 	};
 }
 
-/** An event of a CPU. */
-function ofMark(row, band, index) {
-	const { times, threads } = row.cpu.marks;
+/** An event among the marks of a CPU. */
+function ofMark(row, band, marks, index) {
+	const { times, threads } = marks;
 	const thread = threads[index];
-	return { row, band, index, from: times[index], to: times[index], threads: thread > 0 ? new Set([thread - 1]) : undefined };
+	return { row, band, index, of: marks, from: times[index], to: times[index], threads: thread > 0 ? new Set([thread - 1]) : undefined };
 }
 
 /** A thing in words: title, and facts as pairs. */
@@ -38,12 +38,12 @@ function describe(trace, thing) {
 	const begin = [["at", moment(thing.from)], ["time of day", `${trace.timeOfDay(thing.from)} UTC`]];
 	const where = row.cpu ? [["on", `CPU ${row.cpu.number}`]] : [["of", trace.threadName(row.thread.place)]];
 	if (band.kind === "marks") {
-		const { events, threads, counts } = row.cpu.marks;
+		const { events, threads, counts } = thing.of;
 		const times = counts[index] > 1 ? [["times", `${number(counts[index])} within ${duration(trace.index.mark_resolution_ns)}`]] : [];
 		const by = threads[index] > 0 ? [["thread", trace.threadName(threads[index] - 1)]] : [];
 		return { title: trace.index.events[events[index]], facts: [...times, ...by, ...where, ...begin] };
 	}
-	const value = band.slices.values[index];
+	const value = thing.of.values[index];
 	const took = [["took", duration(thing.to - thing.from)]];
 	const facts = [...took, ...where, ...begin];
 	if (isMixed(value)) {

@@ -21,9 +21,13 @@ class Flame {
 		this.scroller = element("div", { class: "flame" }, this.canvas, this.tip);
 		this.field = element("input", { type: "search", placeholder: "Frame", "aria-label": "Search the flame graph", oninput: () => this.redraw() });
 		this.said = element("span", { class: "count", role: "status" });
+		// The nodes above the root are events.
+		this.event = element("select", { "aria-label": "Event", onchange: () => this.zoom(this.root.children[Number(this.event.value)] ?? this.root) },
+			element("option", { value: "-1" }, "all events"),
+			...this.root.children.map((node, place) => element("option", { value: String(place) }, `${node.label}: ${counted(node.count, "stack")}`)));
 		this.back = element("button", { type: "button", onclick: () => this.zoom(this.root) }, "All");
 		this.parts = [
-			element("div", { class: "toolbar" }, this.field, this.back, this.said, element("span", { class: "space" }),
+			element("div", { class: "toolbar" }, this.event, this.field, this.back, this.said, element("span", { class: "space" }),
 				element("span", { class: "count" }, "events, then thread, user stack, kernel stack; a frame is as wide as it is frequent; click to zoom")),
 			this.scroller,
 		];
@@ -96,6 +100,8 @@ class Flame {
 		const share = this.wanted ? `${counted(this.hits, "stack")}, ${percent(this.hits, top.count)}` : counted(top.count, "stack");
 		this.said.textContent = share;
 		this.back.disabled = top === this.root;
+		const chosen = this.root.children.findIndex(node => node.begin <= top.begin && top.begin + top.count <= node.begin + node.count);
+		this.event.value = String(top === this.root ? -1 : chosen);
 	}
 
 	/** A node and those above it; `isIn` says whether one below it is a hit: its stacks are counted. */

@@ -23,10 +23,15 @@ function showHead(trace) {
 	trace.index.losses.forEach(line => note(line));
 	report.warnings.forEach(warning => note(warning));
 	const { slice_resolution_ns, mark_resolution_ns, nameless_threads } = trace.index;
-	if (slice_resolution_ns > 0)
-		note(`This trace is too large for one page: slices of time shorter than ${duration(slice_resolution_ns)} may be merged with those beside them. The tables are exact.`);
-	if (mark_resolution_ns > 0)
-		note(`Events of a kind and a thread within ${duration(mark_resolution_ns)} may be one on the timeline. The tables are exact.`);
+	const { is_served, parts } = trace.index;
+	const merged = [
+		slice_resolution_ns > 0 ? `slices shorter than ${duration(slice_resolution_ns)}` : null,
+		mark_resolution_ns > 0 ? `events of one kind and thread within ${duration(mark_resolution_ns)}` : null,
+	].filter(Boolean).join(", and ");
+	const rest = is_served ? "Zoom in: the page then reads every event from the trace."
+		: `${parts.length > 0 ? `Every event is in the page around ${counted(parts.length, "important moment")}: choose one above the timeline. ` : ""}\`rtrace report --serve\` shows all.`;
+	if (merged)
+		note(`This trace is too large for one page: the timeline merges ${merged}. The tables are exact. ${rest}`);
 	if (nameless_threads > 0)
 		note(`${counted(nameless_threads, "thread")} that ran least have no row and no name on the timeline.`);
 	trace.index.left_out.forEach(why => note(`Not on this page: ${why}.`, "plain"));

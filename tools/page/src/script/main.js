@@ -35,6 +35,13 @@ async function start() {
 	} }, ...[["ran", "that ran longest"], ["first", "seen first"], ["name", "by name"], ["tid", "by thread id"]]
 		.map(([value, text]) => element("option", { value }, text)));
 	const active = element("input", { type: "checkbox", onchange: () => timeline.showActive(active.checked) });
+	const moments = trace.index.parts.map(({ why, begin_ns }, place) => element("option", { value: String(place) }, `${moment(begin_ns)}: ${why}`));
+	const important = element("select", { "aria-label": "Important moments", onchange: () => {
+		const part = trace.index.parts[Number(important.value)];
+		if (important.value !== "" && part)
+			view.show(part.from_ns, part.to_ns);
+		important.value = "";
+	} }, element("option", { value: "" }, "Important moments"), ...moments);
 	const button = (text, title, onclick) => element("button", { type: "button", title, onclick }, text);
 	const { view } = timeline;
 	const zoom = factor => view.zoom(factor, (view.from + view.to) / 2);
@@ -65,6 +72,7 @@ async function start() {
 			...search.parts,
 			element("label", {}, active, "only active here"),
 			element("label", {}, "Threads", order),
+			moments.length > 0 ? important : null,
 			button("+", "Zoom in (w, +)", () => zoom(1 / ZOOM)), button("\u2212", "Zoom out (s, -)", () => zoom(ZOOM)), button("Fit", "The whole trace (f)", () => view.fit()),
 			element("span", { class: "space" }), legend(timeline)),
 		timeline.root, details.root], "filled");

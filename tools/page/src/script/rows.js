@@ -69,11 +69,11 @@ class Rows {
 	}
 
 	cpuRow(cpu) {
-		const bands = [{ kind: "tasks", slices: cpu.lanes.tasks, top: 3, height: 18 }];
+		const bands = [{ kind: "tasks", top: 3, height: 18 }];
 		let bottom = 22;
 		if (this.hasInterrupts) {
-			bands.push({ kind: "hard", slices: cpu.lanes.hard, top: bottom, height: 5, title: "interrupts" });
-			bands.push({ kind: "soft", slices: cpu.lanes.soft, top: bottom + 6, height: 5 });
+			bands.push({ kind: "hard", top: bottom, height: 5, title: "interrupts" });
+			bands.push({ kind: "soft", top: bottom + 6, height: 5 });
 			bottom += 13;
 		}
 		bands.push({ kind: "marks", top: bottom + 1, height: 9, title: "events" });
@@ -81,10 +81,9 @@ class Rows {
 	}
 
 	threadRow(thread) {
-		const { states, calls } = thread.lanes;
 		const bands = this.hasCalls
-			? [{ kind: "states", slices: states, top: 3, height: 7 }, { kind: "calls", slices: calls, top: 11, height: 13 }]
-			: [{ kind: "states", slices: states, top: 3, height: 14 }];
+			? [{ kind: "states", top: 3, height: 7 }, { kind: "calls", top: 11, height: 13 }]
+			: [{ kind: "states", top: 3, height: 14 }];
 		return { kind: "thread", thread, owner: thread, bands, height: this.hasCalls ? 27 : 20 };
 	}
 

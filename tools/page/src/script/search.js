@@ -167,7 +167,7 @@ class Search {
 		this.timeline.arranged();
 		const band = row?.bands.find(band => band.kind === lane.kind);
 		if (band)
-			this.timeline.reveal((lane.kind === "marks" ? ofMark : ofSlice)(row, band, place));
+			this.timeline.reveal(lane.kind === "marks" ? ofMark(row, band, lane.owner.marks, place) : ofSlice(row, band, lane.owner.lanes[lane.kind], place));
 		else
 			this.timeline.view.reveal(this.hit.time, this.hit.time);
 	}

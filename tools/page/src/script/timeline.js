@@ -17,6 +17,8 @@ class Timeline {
 		this.view = new View(trace.duration, () => this.moved());
 		this.ruler = new Ruler(trace.duration);
 		this.overview = new Overview(trace);
+		this.levels = new Levels(trace, () => this.redraw());
+		this.frames = new Frames();
 		this.selection = null;
 		/** What was found (search.js). */
 		this.found = null;
@@ -31,10 +33,11 @@ class Timeline {
 		this.rulerCanvas = element("canvas", { class: "ruler" });
 		this.canvas = element("canvas", { tabindex: "0", role: "img", "aria-label": "Timeline of CPUs and threads; the tables have its figures" });
 		this.space = element("div");
+		this.level = element("div", { class: "level", role: "status" });
 		this.tip = element("div", { class: "tip", hidden: true });
 		this.scroller = element("div", { class: "rows" }, this.canvas, this.space);
 		this.root = element("div", { class: "timeline" },
-			element("div", { class: "head" }, this.overviewCanvas, this.rulerCanvas), this.scroller, this.tip);
+			element("div", { class: "head" }, this.overviewCanvas, this.rulerCanvas), this.scroller, this.tip, this.level);
 		this.scroller.addEventListener("scroll", () => this.redraw());
 		new ResizeObserver(() => this.resize()).observe(this.scroller);
 	}
@@ -57,6 +60,7 @@ class Timeline {
 	/** The rows have changed: what is chosen is in another one, or in none. */
 	arranged() {
 		const thing = this.selection;
+		this.levels.look(this.view, this.span);
 		if (thing && !this.rows.list.includes(thing.row)) {
 			const row = this.rows.list.find(row => row.owner && row.owner === thing.row.owner);
 			const band = row?.bands.find(band => band.kind === thing.band?.kind);
@@ -68,6 +72,7 @@ class Timeline {
 
 	/** Shows another time, in which other threads may be active. */
 	moved() {
+		this.levels.look(this.view, this.span);
 		this.redraw();
 		if (!this.rows.activeIn)
 			return;
@@ -90,10 +95,13 @@ class Timeline {
 		if (this.isDue)
 			return;
 		this.isDue = true;
+		const asked = performance.now();
 		requestAnimationFrame(() => {
 			this.isDue = false;
-			if (this.width)
-				this.paint();
+			if (!this.width)
+				return;
+			this.paint();
+			this.frames.painted(performance.now() - asked);
 		});
 	}
 
@@ -123,6 +131,7 @@ class Timeline {
 		this.ruler.paint(new Frame(rule, theme, view, LABELS, this.span), RULER);
 		rule.fillStyle = theme.muted;
 		rule.fillText(`${duration(view.span)} of ${duration(this.trace.duration)}`, 14, RULER / 2);
+		this.level.textContent = this.levels.said;
 		this.paintRows(this.pen(this.canvas));
 	}
 
@@ -161,10 +170,10 @@ class Timeline {
 		frame.box(theme.grid, 0, frame.width, top + row.height - 1, 1);
 		for (const band of row.bands) {
 			if (band.kind === "marks") {
-				const hits = this.found?.marks.get(row.cpu);
-				paintMarks(frame, row.cpu.marks, top + band.top, band.height, hits, event => this.trace.index.events[event]);
+				const hits = this.levels.hits(row.cpu, this.found);
+				paintMarks(frame, this.levels.marks(row.cpu), top + band.top, band.height, hits, event => this.trace.index.events[event]);
 			} else {
-				paintSlices(frame, band.slices, top + band.top, band.height, this.look(band.kind));
+				paintSlices(frame, this.levels.lane(row.owner, band.kind), top + band.top, band.height, this.look(band.kind));
 			}
 		}
 		if (row.cpu)
@@ -283,18 +292,20 @@ class Timeline {
 			return null;
 		const time = this.time(x), reach = REACH / this.span * this.view.span;
 		if (band.kind === "marks") {
-			const { times } = row.cpu.marks;
+			const marks = this.levels.marks(row.cpu);
+			const { times } = marks;
 			const next = notBefore(times, time);
 			const near = [next - 1, next].filter(i => i >= 0 && i < times.length && Math.abs(times[i] - time) <= reach);
 			near.sort((a, b) => Math.abs(times[a] - time) - Math.abs(times[b] - time));
-			return near.length > 0 ? ofMark(row, band, near[0]) : null;
+			return near.length > 0 ? ofMark(row, band, marks, near[0]) : null;
 		}
-		if (!band.slices)
+		const slices = this.levels.lane(row.owner, band.kind);
+		if (!slices)
 			return null;
-		let i = band.slices.at(time);
+		let i = slices.at(time);
 		if (i < 0)
-			i = [time - reach, time + reach].map(time => band.slices.at(time)).find(i => i >= 0) ?? -1;
-		return i >= 0 ? ofSlice(row, band, i) : null;
+			i = [time - reach, time + reach].map(time => slices.at(time)).find(i => i >= 0) ?? -1;
+		return i >= 0 ? ofSlice(row, band, slices, i) : null;
 	}
 
 	/** Chooses a thing, or nothing. */
@@ -323,9 +334,9 @@ class Timeline {
 			return;
 		const index = thing.index + by;
 		const isMark = thing.band.kind === "marks";
-		const length = isMark ? thing.row.cpu.marks.times.length : thing.band.slices.length;
+		const length = isMark ? thing.of.times.length : thing.of.length;
 		if (index >= 0 && index < length)
-			this.reveal((isMark ? ofMark : ofSlice)(thing.row, thing.band, index));
+			this.reveal((isMark ? ofMark : ofSlice)(thing.row, thing.band, thing.of, index));
 	}
 
 	/** Shows what was measured, or what is chosen, as large as it goes. */

@@ -2,13 +2,17 @@
 
 // The trace that the page holds.
 
+/** The columns of slices and of events (data.rs). */
+const SLICE_COLUMNS = ["slice-pauses", "slice-lengths", "slice-values"];
+const MARK_COLUMNS = ["mark-pauses", "mark-events", "mark-threads", "mark-counts"];
+
 class Trace {
 	/** Reads it from the page. */
 	static async read() {
 		const trace = new Trace(JSON.parse(byId("trace").textContent));
-		trace.takeLanes(await column("slice-pauses"), await column("slice-lengths"), await column("slice-values"));
-		trace.takeMarks(await column("mark-pauses"), await column("mark-events"),
-			await column("mark-threads"), await column("mark-counts"));
+		const columns = names => Promise.all(names.map(column));
+		lanesOf(trace, trace.index.lanes, await columns(SLICE_COLUMNS), (owner, kind, slices) => owner.lanes[kind] = slices);
+		marksOf(trace, trace.index.marks, await columns(MARK_COLUMNS), (cpu, marks) => cpu.marks = marks);
 		trace.stacks = {
 			parents: await column("stack-parents"),
 			labels: await column("stack-labels"),
@@ -30,39 +34,6 @@ class Trace {
 			gaps: index.gaps.filter(gap => gap.cpu === cpu),
 		}));
 		this.threads = index.threads.map((thread, place) => ({ ...thread, place, lanes: {} }));
-	}
-
-	takeLanes(pauses, lengths, values) {
-		const starts = pauses, ends = lengths, numbers = new Uint32Array(values);
-		const cpus = new Map(this.cpus.map(cpu => [cpu.number, cpu]));
-		let first = 0;
-		for (const { kind, of, slices } of this.index.lanes) {
-			let time = 0;
-			for (let i = first; i < first + slices; i++) {
-				time += pauses[i];
-				starts[i] = time;
-				time += lengths[i];
-				ends[i] = time;
-			}
-			const part = column => column.subarray(first, first + slices);
-			const owner = kind === "states" || kind === "calls" ? this.threads[of] : cpus.get(of);
-			owner.lanes[kind] = new Slices(kind, part(starts), part(ends), part(numbers));
-			first += slices;
-		}
-	}
-
-	takeMarks(pauses, events, threads, counts) {
-		const times = pauses;
-		const whole = [times, new Uint32Array(events), new Uint32Array(threads), new Uint32Array(counts)];
-		const cpus = new Map(this.cpus.map(cpu => [cpu.number, cpu]));
-		let first = 0;
-		for (const { cpu, marks } of this.index.marks) {
-			for (let i = first + 1; i < first + marks; i++)
-				times[i] += times[i - 1];
-			const [t, e, th, c] = whole.map(column => column.subarray(first, first + marks));
-			cpus.get(cpu).marks = { times: t, events: e, threads: th, counts: c };
-			first += marks;
-		}
 	}
 
 	/** A thread by its place, as "comm tid". */

@@ -95,6 +95,11 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]
     pub html: Option<PathBuf>,
 
+    /// Show the page of --html in a browser of this machine, with every event of a trace of any size. Prints
+    /// the address, which only this user knows; Ctrl-C ends it
+    #[arg(long, conflicts_with_all = ["graph", "html", "json", "rows"])]
+    pub serve: bool,
+
     /// Replace the FILE of --html if it is there
     #[arg(hide_short_help = true)]
     #[arg(long, requires = "html")]

@@ -258,6 +258,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
 fn report(args: ReportArgs) -> Result<Action, clap::Error> {
     let output = match args.html {
         Some(file) => Output::Page(Target::named(file, args.force)),
+        None if args.serve => Output::Served,
         None if args.json => Output::Json,
         None => Output::Text {
             rows: rows(args.rows),

@@ -36,7 +36,7 @@ class Browser:
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for fd in (browser_in, browser_out, *high):
             os.close(fd)
-        self.buffer, self.number, self.session, self.problems = b"", 0, None, []
+        self.buffer, self.number, self.session, self.problems, self.url = b"", 0, None, [], "file:"
         targets = self.call("Target.getTargets")["targetInfos"]
         target = next(info["targetId"] for info in targets if info["type"] == "page")
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -86,7 +86,7 @@ class Browser:
             self.problems.append(" ".join(str(arg.get("value", arg.get("description"))) for arg in params["args"]))
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.problems.append(params["entry"]["text"])
-        elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith(("file:", "data:", "blob:", "about:")):
+        elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith((self.url, "data:", "blob:", "about:")):
             self.problems.append(f"it asks for {params['request']['url']}")
 
     def evaluate(self, script):
@@ -110,7 +110,9 @@ class Browser:
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def open(self, path):
-        self.call("Page.navigate", url=f"file://{os.path.abspath(path)}")
+        """Opens a file, or an address. The page may ask for what is below it, and for nothing else."""
+        self.url = path if path.startswith("http:") else f"file://{os.path.abspath(path)}"
+        self.call("Page.navigate", url=self.url)
         self.wait("document.readyState === 'complete' && document.documentElement.dataset.ready === 'true'")
         self.settle()
 

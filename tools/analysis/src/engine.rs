@@ -3,8 +3,8 @@
 //! The engine: turns the items of a trace, which come in order of time, into what happened, and hands that to
 //! analyses.
 //!
-//! All views of a trace read from it, so each quantity has one value. What is unknown, because events may be missing, is
-//! the same in all views, too: it depends on the events that a stream can have, not on the analyses.
+//! All views of a trace read from it, so each quantity has one value. What is unknown, because events may be missing,
+//! is the same in all views, too: it depends on the events that a stream can have, not on the analyses.
 
 use super::head::Extent;
 use super::interrupts::Interrupts;
@@ -250,7 +250,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
     /// The meaning of a stream's event to all views; none before the stream's first packet. The analyses hear
     /// of what ended and of switches, not of the event.
     pub fn happen<'e>(&mut self, number: usize, event: &Event<'e>) -> Option<Happened<'e>> {
-        self.account.item(number, &Item::Event(*event));
+        self.account.event(number);
         let cpu = self.stream(number)?.cpu;
         let happened = self.schedule.event(event, cpu, &mut self.spans);
         hand_out_spans(&mut self.spans, &mut self.analyses, &self.schedule);

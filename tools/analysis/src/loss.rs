@@ -128,7 +128,14 @@ impl Account {
         }
     }
 
-    /// Counts an item of the stream `number`. Returns the events, packets, and packets before the first one
+    /// Counts an event of the stream `number`.
+    pub fn event(&mut self, number: usize) {
+        if let Some(stream) = self.streams.get_mut(number) {
+            stream.content.events += 1;
+        }
+    }
+
+    /// Counts another item of the stream `number`. Returns the events, packets, and packets before the first one
     /// that are missing before the end of a packet.
     pub fn item(&mut self, number: usize, item: &Item<'_>) -> [u64; 3] {
         if self.streams.len() <= number {
@@ -137,9 +144,8 @@ impl Account {
         let stream = &mut self.streams[number];
         match item {
             Item::Packet(packet) => return stream.packet(self.recording.as_ref(), packet),
-            Item::Event(_) => stream.content.events += 1,
             Item::Damaged { damage, .. } => self.damages.add((*damage).clone()),
-            Item::End { partial: 0 } | Item::Whole { .. } => {}
+            Item::End { partial: 0 } | Item::Whole { .. } | Item::Event(_) => {}
             Item::End { partial } => self.cuts.extend(stream.path.as_ref().map(|path| {
                 format!(
                     "{}: the last packet is not whole; its {partial} bytes are left out",

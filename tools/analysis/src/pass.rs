@@ -30,8 +30,8 @@ pub struct Answers {
     pub(super) account: Account,
 }
 
-/// Hands the items of a trace to `take`, in order of time, until that breaks. `progress` is called with the size of each
-/// packet that was read. Returns whether all was read.
+/// Hands the items of a trace to `take`, in order of time, until that breaks. `progress` is called with the size of
+/// each packet that was read. Returns whether all was read.
 pub fn each<E: From<system::Error>>(
     trace: &Trace,
     mut progress: impl FnMut(u64) -> Result<(), E>,
@@ -58,7 +58,10 @@ pub fn read<'a>(
     progress: impl Fn(u64),
 ) -> system::Result<Answers> {
     let mut engine = Engine::new(catalogue, Account::of(trace), analyses);
-    let progress = |bytes| Ok::<_, system::Error>(progress(bytes));
+    let progress = |bytes| {
+        progress(bytes);
+        Ok::<_, system::Error>(())
+    };
     each(trace, progress, |stream, item| {
         engine.item(stream, item);
         Ok(ControlFlow::Continue(()))

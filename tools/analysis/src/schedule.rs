@@ -4,9 +4,9 @@
 //! events are missing.
 //!
 //! What runs on a CPU is known from its first switch on, and again from the first after a loss among the events that
-//! the schedule is made from. What a thread waits for is known only while no such event may be missing on any CPU: it may
-//! be woken, run and sleep again there. A CPU is *whole* unless such an event, or one that begins or ends what a thread
-//! does, may be missing.
+//! the schedule is made from. What a thread waits for is known only while no such event may be missing on any CPU: it
+//! may be woken, run and sleep again there. A CPU is *whole* unless such an event, or one that begins or ends what a
+//! thread does, may be missing.
 
 mod happened;
 

@@ -8,7 +8,7 @@ use analysis::schedule::Schedule;
 use analysis::schedule_events::Switch;
 use analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
 use analysis::tasks::Life;
-use analysis::{integer, key, Catalogue, EventKey, Moment};
+use analysis::{key, Catalogue, EventKey, Moment};
 use ctf::Event;
 
 /// The system calls of a trace at a moment.
@@ -76,18 +76,16 @@ impl Calls {
                 self.open.begin(thread, (), place, now);
                 None
             }
-            Edge::Exit { ret, id } => {
+            Edge::Exit { .. } => {
                 let open = self.open.end(thread, &(), now)?;
-                // The end of rt_sigreturn says nothing of it.
-                let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
+                let ret = kind.edge.result(event)?;
                 let call = open.what;
-                let is_it = self.names.is_end_of(place as usize, call as usize) && !is_return;
-                let ret = integer(event.value(ret));
+                let is_it = self.names.is_end_of(place as usize, call as usize);
                 is_it.then_some(Call {
                     thread: (task.tid, task.life),
                     call,
                     from: open.since,
-                    failed: ret.is_some_and(|ret| ERRORS.contains(&ret)),
+                    failed: ERRORS.contains(&ret),
                 })
             }
         }

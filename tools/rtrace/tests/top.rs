@@ -6,8 +6,9 @@ use assert_cmd::Command;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
 use serde_json::Value;
+use std::fs;
 use std::path::Path;
-use synthetic::{PacketBuilder, OPENAT_EXIT, WAKING};
+use synthetic::{PacketBuilder, IRQ_EXIT, OPENAT_EXIT, WAKING};
 use tempfile::TempDir;
 
 /// Milliseconds in clock ticks.
@@ -180,4 +181,31 @@ fn errors_say_what_is_missing() {
             .code(2)
             .stderr(contains(said));
     }
+}
+
+/// The exit of rt_sigreturn has no result: its field has a register of what the signal had interrupted.
+#[test]
+fn a_return_from_a_signal_is_no_error() {
+    let dir = TempDir::new().unwrap();
+    let exit = [(-1_i32).to_le_bytes(), (-5_i32).to_le_bytes()].concat();
+    let zero = packet(0, 0, 0)
+        .switch(100 * MS, IDLE, SHELL)
+        .event(IRQ_EXIT, 120 * MS, &exit)
+        .close(200 * MS, 8);
+    synthetic::write(dir.path(), Layout::Compact, &[(0, vec![zero])]).unwrap();
+    let path = dir.path().join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    let blocks =
+        text.split_inclusive("};\n\n")
+            .map(|block| match block.contains("irq_handler_exit") {
+                true => block
+                    .replace("irq_handler_exit", "syscall_exit_unknown")
+                    .replace("irq;", "id;"),
+                false => block.to_owned(),
+            });
+    let text: String = blocks.collect();
+    assert!(text.contains("_id;"), "{text}");
+    fs::write(&path, text).unwrap();
+    let tables = tables(dir.path(), &[]);
+    assert_eq!(thread(&tables[0], 7)["errors"], 0);
 }

@@ -63,6 +63,18 @@ pub enum Edge {
     },
 }
 
+impl Edge {
+    /// The result of the call that an event ends. None at the end of rt_sigreturn, where the field has a register of
+    /// what the signal had interrupted.
+    pub fn result(self, event: &Event<'_>) -> Option<i64> {
+        let Self::Exit { ret, id } = self else {
+            return None;
+        };
+        let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
+        integer(event.value(ret)).filter(|_| !is_return)
+    }
+}
+
 /// A call that has not ended yet.
 #[derive(Clone, Copy)]
 struct Open {
@@ -140,15 +152,11 @@ impl Syscalls {
     }
 
     fn exit(&mut self, kind: EventKind, event: &Event<'_>, now: &Moment<'_>) {
-        let Edge::Exit { ret, id } = kind.edge else {
+        let open = now.doer().and_then(|doer| self.open.end(doer, &(), now));
+        let Some(ret) = kind.edge.result(event) else {
             return;
         };
-        let open = now.doer().and_then(|doer| self.open.end(doer, &(), now));
-        // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
-        if id.is_some_and(|id| integer(event.value(id)) == Some(-1)) {
-            return;
-        }
-        let failed = integer(event.value(ret)).is_some_and(|ret| ERRORS.contains(&ret));
+        let failed = ERRORS.contains(&ret);
         let place = self.call(kind, event);
         let open = open.filter(|open| self.names.is_end_of(place, open.what.call));
         let place = open.as_ref().map_or(place, |open| open.what.call);

@@ -16,7 +16,7 @@ use analysis::interrupts::{Interrupt, Interrupts};
 use analysis::schedule::{Schedule, Span, State};
 use analysis::syscalls::{edge, is_end_of, CallName, Edge};
 use analysis::tasks::Life;
-use analysis::{integer, key, Catalogue, EventKey};
+use analysis::{key, Catalogue, EventKey};
 use ctf::{Clock, Event, Metadata};
 use json::{Entry, Fields, Track};
 use serde::Serialize;
@@ -194,27 +194,24 @@ impl Chrome {
     fn exit(
         &mut self,
         name: &str,
-        (ret, id): (usize, Option<usize>),
+        ret: Option<i64>,
         event: &Event<'_>,
         now: &Now<'_>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let track = self.track(now, out)?;
         let open = thread(now).and_then(|thread| self.open.cut(thread, &()));
-        // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
-        if id.is_some_and(|id| integer(event.value(id)) == Some(-1)) {
+        let Some(ret) = ret else {
             return match open {
                 Some(open) => self.close(open, now.ns, Some("no result"), out),
                 None => Ok(()),
             };
-        }
+        };
         match open {
             Some(mut open)
                 if now.schedule.is_whole(now.moment.cpu) && is_end_of(name, &open.name) =>
             {
-                if let Some(ret) = integer(event.value(ret)) {
-                    open.args["ret"] = ret.into();
-                }
+                open.args["ret"] = ret.into();
                 self.close(open, now.ns, None, out)
             }
             other => {
@@ -257,9 +254,7 @@ impl Format for Chrome {
         }
         match self.syscalls.get(&key).cloned().as_deref() {
             Some((name, Edge::Entry)) => self.entry(&name.of(event), event, now, out),
-            Some((name, Edge::Exit { ret, id })) => {
-                self.exit(&name.of(event), (*ret, *id), event, now, out)
-            }
+            Some((name, edge)) => self.exit(&name.of(event), edge.result(event), event, now, out),
             None => {
                 let track = self.track(now, out)?;
                 let entry = Entry::instant(&event.layout.name, track, now.ns, Fields(event));

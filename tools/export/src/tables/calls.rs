@@ -10,7 +10,7 @@ use crate::format::Now;
 use analysis::begun::{Begun, Doer};
 use analysis::schedule::Schedule;
 use analysis::syscalls::{edge, is_end_of, CallName, Edge, ERRORS};
-use analysis::{integer, key, ByEvent, Catalogue, EventKey, Moment};
+use analysis::{key, ByEvent, Catalogue, EventKey, Moment};
 use ctf::{Clock, Event};
 use decode::error_name;
 use std::collections::HashSet;
@@ -106,26 +106,24 @@ impl Calls {
             pid: moment.owner().pid(),
             comm: moment.comm().map(<[u8]>::to_vec),
         };
-        let Edge::Exit { ret, id } = known.edge else {
+        if let Edge::Entry = known.edge {
             if let Some((call, _)) = before {
                 self.add(&call, None, None, folder)?;
             }
             return self.begin(doer, call, moment, folder);
-        };
-        // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
-        let is_strange = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
-        let ret = integer(event.value(ret));
+        }
+        let ret = known.edge.result(event);
         match before {
-            Some((begun, ticks)) if !is_strange && is_end_of(&call.name, &begun.name) => {
+            Some((begun, ticks)) if ret.is_some() && is_end_of(&call.name, &begun.name) => {
                 self.add(&begun, Some(ticks), ret, folder)
             }
             before => {
                 if let Some((begun, _)) = before {
                     self.add(&begun, None, None, folder)?;
                 }
-                match is_strange {
-                    true => Ok(()),
-                    false => self.add(&call, None, ret, folder),
+                match ret {
+                    None => Ok(()),
+                    Some(_) => self.add(&call, None, ret, folder),
                 }
             }
         }

@@ -122,7 +122,10 @@ fn received(peer: &Peer, name: Option<String>, options: &Show) -> anyhow::Result
 
 fn print(trace: &Trace, view: &mut impl View, progress: impl Fn(u64)) -> system::Result<()> {
     view.describe(&trace.metadata)?;
-    let progress = |bytes| Ok::<_, system::Error>(progress(bytes));
+    let progress = |bytes| {
+        progress(bytes);
+        Ok::<_, system::Error>(())
+    };
     each(trace, progress, |stream, item| {
         view.item(stream, item)?;
         Ok(ControlFlow::Continue(()))

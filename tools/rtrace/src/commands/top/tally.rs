@@ -8,7 +8,7 @@ use analysis::schedule::{Schedule, Span, State};
 use analysis::schedule_events::Switch;
 use analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
 use analysis::tasks::Life;
-use analysis::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use analysis::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ctf::{Clock, Event};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -39,8 +39,8 @@ pub struct Tally {
 enum Kind {
     /// This call begins.
     Entry(Which),
-    /// A call ends; its result is in this field.
-    Exit(usize),
+    /// A call ends.
+    Exit(Edge),
 }
 
 /// What a thread has done. Times are in clock ticks.
@@ -74,7 +74,7 @@ impl Tally {
                 Some((name, Edge::Entry)) => {
                     events.push((key(layout), Kind::Entry(calls.which(name))));
                 }
-                Some((_, Edge::Exit { ret, .. })) => events.push((key(layout), Kind::Exit(ret))),
+                Some((_, edge)) => events.push((key(layout), Kind::Exit(edge))),
                 None => {}
             }
         }
@@ -172,9 +172,8 @@ impl Analysis for Tally {
                 figures.calls += 1;
                 *figures.by_call.entry(call).or_default() += 1;
             }
-            (Some(thread), Kind::Exit(ret)) => {
-                let failed = integer(event.value(ret)).is_some_and(|ret| ERRORS.contains(&ret));
-                if failed {
+            (Some(thread), Kind::Exit(edge)) => {
+                if edge.result(event).is_some_and(|ret| ERRORS.contains(&ret)) {
                     self.figures(thread, now.schedule).errors += 1;
                 }
             }

@@ -202,6 +202,14 @@ fn near<'a>(word: &str, events: impl Iterator<Item = &'a Event>) -> Vec<String> 
     let whole = word.contains(':');
     let mut near: Vec<(f64, String)> = Vec::new();
     for event in events {
+        // A system call, by its own name, comes first.
+        let call = split(&event.name).1.strip_prefix("syscall_entry_");
+        if let Some(call) = call.filter(|_| !whole) {
+            let likeness = likeness(&typed, call);
+            if likeness >= ALIKE {
+                near.push((1.0 + likeness, call.to_owned()));
+            }
+        }
         let nearest = event
             .names()
             .map(|name| {
@@ -356,8 +364,9 @@ mod tests {
             ("shed:*", ": did you mean sched:*?"),
             (
                 "openat",
-                ": did you mean syscalls:sys_exit_openat or syscalls:sys_enter_openat?",
+                ": did you mean openat, syscalls:sys_exit_openat or syscalls:sys_enter_openat?",
             ),
+            ("opnat", ": did you mean openat"),
             ("xyz", ""),
         ] {
             let said = unmatched(&events, &words(pattern)).unwrap();

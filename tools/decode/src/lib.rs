@@ -8,11 +8,13 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod chosen;
 mod error;
 mod meaning;
 mod tables;
 
 pub use calls::{arguments, calls, is_call, is_descriptor, number, position};
+pub use chosen::{chosen, SETS};
 pub use error::{error_name, write_error};
 pub use meaning::Meaning;
 pub use tables::{argument, is_given, result, EPOLL_EVENTS, POLL_EVENTS};

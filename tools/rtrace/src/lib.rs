@@ -30,6 +30,7 @@ use commands::{
 use options::Action;
 use std::process::ExitCode;
 
+pub use session::channels::may_pick_nothing;
 pub use session::config::parse as parse_config;
 
 /// Does what the command line asks for.
@@ -48,7 +49,7 @@ pub fn main() -> ExitCode {
             measured,
             rows,
         } => latency::print(&dir, measured, rows),
-        Action::Show(options) => return show::show(&place, &options),
+        Action::Show(mut options) => return show::show(&place, &mut options),
         Action::Top(options) => top::top(&place, &options),
         Action::Report {
             dir,

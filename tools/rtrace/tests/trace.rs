@@ -232,8 +232,10 @@ fn errors_say_what_and_where() {
         "channel0_cpu0: at byte 84: an event of unknown id 30",
     ));
     for (options, said) in [
-        (&["-e", "sched"][..], "cannot be used with"),
+        (&["-b", "64Kx4"][..], "cannot be used with"),
         (&["-n", "3"], "--summary"),
+        (&["-Z", "-c"], "cannot be used with"),
+        (&["--filter", "ret < 0", "-c"], "counts all calls"),
         (&["--session", "x"], "makes a session for itself"),
     ] {
         trace(dir.path(), options)
@@ -308,4 +310,118 @@ fn a_file_is_for_its_owner_and_new_unless_forced() {
         trace(&place, options).assert().code(125).stderr(why);
     }
     assert_eq!(fs::read_to_string(&other).unwrap(), "other");
+}
+
+/// The names of the calls that it prints with these options, with their first argument and what stands for the result.
+fn picked(dir: &Path, options: &[&str]) -> Vec<String> {
+    let output = trace(dir, options).assert().success();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    let call = |line: &str| {
+        let (_, call) = line.split_once('/')?;
+        let (_, call) = call.split_once(' ')?;
+        let (head, end) = call.split_once(')')?;
+        let end = end.trim().split(' ').take(3).collect::<Vec<_>>().join(" ");
+        Some(format!("{} {end}", head.split(',').next()?))
+    };
+    text.lines().filter_map(call).collect()
+}
+
+/// Of these calls: openat = 3, openat = -2, read = 512, and a read that does not end.
+#[test]
+fn a_filter_is_for_the_completed_call() {
+    let dir = TempDir::new().unwrap();
+    calls(dir.path());
+    let dir = dir.path();
+    let failed = "openat(dfd: 5 = -1 ENOENT";
+    let opened = "openat(dfd: AT_FDCWD = 3";
+    let read = "read(buf: 0x7f00 = 512";
+    let unfinished = "read(buf: 0 <unfinished ...>";
+    for (options, expected) in [
+        (&["-Z"][..], &[failed][..]),
+        (&["--failed"], &[failed]),
+        (&["--filter", "ret < 0"], &[failed]),
+        (&["-e", "openat", "--filter", "ret >= 0"], &[opened]),
+        (
+            &["-e", "open*", "--filter", "ret < 0 && dfd == 5"],
+            &[failed],
+        ),
+        (&["-e", "sys_exit_openat", "--filter", "ret < 0"], &[failed]),
+        (&["-e", "%file", "--filter", "filename == 'x'"], &[failed]),
+        (
+            &["-e", "%file", "--filter", "filename ~ '/*' || ret < 0"],
+            &[opened, failed],
+        ),
+        // Each call has one of the fields; the filter of a call that does not have them is none.
+        (
+            &["-e", "%desc", "--filter", "ret < 0 && dfd == 5"],
+            &[failed, read, unfinished],
+        ),
+        (&["-e", "read", "--filter", "buf == 0"], &[unfinished]),
+        (&["-e", "read", "--filter", "!(buf == 0)"], &[read]),
+        (&["-e", "read", "--filter", "ret > 0", "-Z"], &[]),
+        (&["-e", "openat", "-Z"], &[failed]),
+        (&["-x", "openat,sched_switch"], &[read, unfinished]),
+        (&["-e", "openat"], &[opened, failed]),
+        (&["-e", "openat", "-p", "7"], &[opened]),
+        (&["-e", "openat", "-p", "8,9"], &[failed]),
+    ] {
+        let expected: Vec<String> = expected.iter().map(|call| (*call).to_owned()).collect();
+        assert_eq!(picked(dir, options), expected, "{options:?}");
+    }
+    let switches = picked(dir, &["-e", "sched_switch", "--filter", "next_tid == 8"]);
+    assert_eq!(switches.len(), 1, "{switches:?}");
+    assert_eq!(picked(dir, &["-e", "sched"]).len(), 3);
+    for (filter, said) in [("ret <", "ret <\n"), ("ret == 'x'", "this is a number")] {
+        let options = ["--filter", filter];
+        trace(dir, &options)
+            .assert()
+            .failure()
+            .stderr(contains(said));
+    }
+}
+
+/// The result of a call is not known where its end was lost: it is not printed as unfinished.
+#[test]
+fn a_filter_by_result_excludes_calls_without_one() {
+    let dir = TempDir::new().unwrap();
+    let first = packet(0, 0, 0)
+        .switch(US, IDLE, SHELL)
+        .read(2 * US, 1)
+        // A kernel with the same filter has not recorded the end of the first call.
+        .read(3 * US, 2)
+        .syscall_exit(READ_EXIT, 4 * US, -11)
+        .close(5 * US, 4096);
+    let second = packet(0, 1, 10 * US)
+        .discarded(7)
+        .switch(11 * US, IDLE, SHELL)
+        .syscall_exit(READ_EXIT, 12 * US, -4)
+        .read(13 * US, 3)
+        .close(15 * US, 4096);
+    write(dir.path(), &[(0, vec![first, second])]);
+    let output = trace(dir.path(), &["-e", "read", "-Z"]).assert().success();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    let lines: Vec<_> = text.lines().map(|line| &line[18..]).collect();
+    let expected = [
+        "     1.0 us sh/7 read(buf: 0x2) = -1 EAGAIN (Resource temporarily unavailable)",
+        " LOST 7 events on CPU 0",
+        "            ?/? <... read resumed> = -1 EINTR (Interrupted system call)",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn the_table_alone() {
+    let dir = TempDir::new().unwrap();
+    calls(dir.path());
+    let both = trace(dir.path(), &["--summary"]).assert().success();
+    let both = String::from_utf8_lossy(&both.get_output().stdout).into_owned();
+    let table = &both[both.find("     calls ").unwrap()..];
+    trace(dir.path(), &["-c"])
+        .assert()
+        .success()
+        .stdout(table.to_owned());
+    trace(dir.path(), &["-c", "-n", "1"])
+        .assert()
+        .success()
+        .stdout(contains("1         more system calls"));
 }

@@ -85,6 +85,13 @@ fn written(text: &str) -> Result<Option<String>, String> {
         if let Some(events) = &channel.events {
             let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_whitespace);
             assert!(events.iter().all(|pattern| is_word(&pattern.value)));
+            // A pattern of system calls stands for itself and for the calls.
+            if events
+                .iter()
+                .any(|pattern| rtrace::may_pick_nothing(&pattern.value))
+            {
+                return Ok(None);
+            }
             out.texts("events", events.iter().map(|pattern| &pattern.value));
         }
         if let Some(contexts) = &channel.contexts {
@@ -98,8 +105,12 @@ fn written(text: &str) -> Result<Option<String>, String> {
         }
         let mut patterns = BTreeSet::new();
         for filter in &channel.filters {
-            let key = Toml::quoted(&filter.pattern);
-            if !patterns.insert(&filter.pattern) {
+            // A system call stands for several patterns.
+            let [pattern] = filter.patterns.as_slice() else {
+                return Ok(None);
+            };
+            let key = Toml::quoted(pattern);
+            if !patterns.insert(pattern) {
                 return Ok(None);
             }
             out.text(&format!("filters.{key}"), &filter.expression.value);

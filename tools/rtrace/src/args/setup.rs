@@ -17,8 +17,10 @@ pub struct ChoiceArgs {
     /// Record these events: names or patterns
     ///
     /// SYSTEM:EVENT, EVENT or SYSTEM, by the names of rtrace, ftrace or perf, with *, ? and [...]; !PATTERN
-    /// excludes. The name of a system call means its begin and its end. Several patterns are separated by commas,
-    /// or given with -e each. If a pattern names the system, it also picks events that rtrace records through perf.
+    /// excludes. The name of a system call means its begin and its end. A pattern without a colon also picks system
+    /// calls (open*). %file, %desc, %process, %net, %signal, %ipc, %memory, %creds and %clock are sets of them, as
+    /// in strace. Several patterns are separated by commas, or given with -e each. If a pattern names the system, it
+    /// also picks events that rtrace records through perf.
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
     #[arg(value_parser = pattern)]
     #[arg(add = ArgValueCompleter::new(complete::events))]
@@ -275,11 +277,15 @@ fn filters(matches: &ArgMatches) -> Vec<Range<usize>> {
 }
 
 /// Parses one pattern of events or functions, the text between two commas. White space would end it in `set_event`.
-pub fn pattern(word: &str) -> Result<String, &'static str> {
+pub fn pattern(word: &str) -> Result<String, String> {
+    let is_set = word.trim_start_matches('!').starts_with('%');
     if word.is_empty() || word == "!" {
-        Err("a pattern is missing")
+        Err("a pattern is missing".to_owned())
     } else if word.contains(char::is_whitespace) {
-        Err("white space in a pattern; several are separated by commas")
+        Err("white space in a pattern; several are separated by commas".to_owned())
+    } else if is_set && decode::chosen(word.trim_start_matches('!')).is_empty() {
+        let sets = decode::SETS.map(|set| format!("%{set}")).join(", ");
+        Err(format!("no such set of system calls; the sets are {sets}"))
     } else {
         Ok(word.to_owned())
     }

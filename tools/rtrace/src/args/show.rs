@@ -8,11 +8,11 @@ use network::parse_address;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Print system calls and other events, a line each, as they come
+/// Print the system calls of COMMAND, or other events, a line each; without COMMAND, those of all tasks
 ///
 /// Without -e and -x: the system calls of COMMAND and what it starts, or without COMMAND of all tasks,
 /// until Ctrl-C. With COMMAND and -e: these events of the same tasks. In -e and -x the name of a system
-/// call stands for its begin and its end (`mmap:*` for the subsystem of that name).
+/// call, or of its begin or end (sys_exit_openat), stands for the call (`mmap:*` for the subsystem of that name).
 ///
 /// A line has the local time of the day, for a system call how long it took, the thread's name and id, and what happened.
 /// A system call has one line, where it ends: the time is that of its end, so that lines stand in
@@ -25,6 +25,9 @@ use std::path::PathBuf;
 /// Where all tasks are traced, rtrace itself is not, nor, if the lines go to a terminal, those who show that
 /// (sshd, an xterm, sudo): what they do for each line would give new lines without end.
 ///
+/// --filter and --failed are for completed calls: an expression may compare arguments and the result (`ret`)
+/// together. A call whose end the trace lacks has no result.
+///
 /// With -T or -G the calls of functions are printed as `rtrace report --graph` does.
 ///
 /// The last line, on standard error, is `N events recorded, M lost`.
@@ -34,9 +37,11 @@ Examples:
   rtrace trace -- ls -l                             what strace -f shows, with little delay for ls
   rtrace trace -p 1234 -e openat,unlinkat           which files a process opens and removes
   rtrace trace -e sched_switch --filter 'next_comm == \"sshd\"'
-  rtrace trace --summary -o /dev/null -- make       nothing but the table at the end
+  rtrace trace --failed -p 1234                     the calls that fail, with their arguments
+  rtrace trace -e %file --filter 'ret == -13' -- make     files that make may not use
+  rtrace trace -c -- make                           nothing but the table at the end
   rtrace trace -i rtrace-20261120-230000            a trace that was recorded
-  rtrace trace --from collector:5344 --of web1 --plain    one that comes in there
+  rtrace trace --connect collector:5344 --of web1 --plain    one that comes in there
 
 Exit codes:
   that of COMMAND; 128 + N if signal N ended it; 0 without COMMAND
@@ -45,7 +50,8 @@ Exit codes:
   126  COMMAND cannot be run
   127  COMMAND was not found
   2    wrong usage")]
-#[command(group(ArgGroup::new("network").args(["from"])))]
+#[command(group(ArgGroup::new("table").args(["summary", "summary_only"])))]
+#[command(group(ArgGroup::new("network").args(["connect"])))]
 pub struct ShowArgs {
     #[command(flatten)]
     pub choice: ChoiceArgs,
@@ -53,7 +59,7 @@ pub struct ShowArgs {
     /// Print the trace that `rtrace record` wrote to DIR instead
     #[arg(short, long, value_name = "DIR")]
     #[arg(conflicts_with_all = [
-        "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "functions", "graph",
+        "buffer", "cpus", "cgroups", "functions", "graph",
         "notrace", "command"
     ])]
     pub input: Option<PathBuf>,
@@ -61,26 +67,34 @@ pub struct ShowArgs {
     /// Print a trace that comes in at a receiver (`rtraced --listen`) meanwhile, from its beginning on
     #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
-        "input", "events", "exclude", "filters", "buffer", "cpus", "pids", "cgroups", "functions",
+        "input", "buffer", "cpus", "cgroups", "functions",
         "graph", "notrace", "command"
     ])]
-    pub from: Option<String>,
+    pub connect: Option<String>,
 
-    /// For --from: the trace of this machine, or of this name (HOST-UUID), once it comes; without, the one
+    /// For --connect: the trace of this machine, or of this name (HOST-UUID), once it comes; without, the one
     /// that began last
-    #[arg(long, value_name = "NAME", requires = "from")]
+    #[arg(long, value_name = "NAME", requires = "connect")]
     pub of: Option<String>,
 
     #[command(flatten)]
     pub network: NetworkArgs,
 
-    /// Print the table of `rtrace report --syscalls` at the end, too
-    #[arg(long, conflicts_with_all = ["functions", "graph"])]
+    /// Print only the system calls that fail, as `strace -Z` does
+    #[arg(short = 'Z', long, conflicts_with_all = ["functions", "graph", "summary", "summary_only"])]
+    pub failed: bool,
+
+    /// Print only the table of `rtrace report --syscalls`, at the end
+    #[arg(short = 'c', long, conflicts_with_all = ["functions", "graph"])]
+    pub summary_only: bool,
+
+    /// Print the lines, and that table at the end
+    #[arg(long, conflicts_with_all = ["functions", "graph", "summary_only"])]
     pub summary: bool,
 
     /// Rows in that table; 0 for all
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
-    #[arg(requires = "summary")]
+    #[arg(requires = "table")]
     pub rows: usize,
 
     /// Print to FILE, new unless --force, not to standard output, where what COMMAND prints goes, too

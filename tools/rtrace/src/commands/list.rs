@@ -3,6 +3,7 @@
 //! `rtrace list`: the events that can be recorded, and the contexts.
 
 use crate::options::Place;
+use crate::session::channels::{may_pick_nothing, patterns_of};
 use anyhow::bail;
 use control::events::{self, Event};
 use serde::Serialize;
@@ -15,7 +16,11 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool, json: bool) -> an
     let tracer = place.tracer()?;
     let mut events = events::available(&tracer)?;
     events.extend(events::of_ftrace(&tracer, &events));
-    for word in patterns {
+    let patterns: Vec<_> = patterns.iter().flat_map(|word| patterns_of(word)).collect();
+    for word in &patterns {
+        if may_pick_nothing(word) {
+            continue;
+        }
         if let Some(complaint) = events::unmatched(&events, slice::from_ref(word)) {
             if events::unmatched(&events::awaited(&tracer)?, slice::from_ref(word)).is_none() {
                 bail!("no event of a module that is loaded matches `{word}`: --awaited lists the others");
@@ -23,7 +28,7 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool, json: bool) -> an
             bail!(complaint);
         }
     }
-    let picked = picked(&events, patterns);
+    let picked = picked(&events, &patterns);
     if json {
         let rows = picked.into_iter().map(|event| Row {
             name: &event.name,

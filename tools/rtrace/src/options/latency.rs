@@ -76,7 +76,7 @@ pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
     }
     let filter = filter(&args, measured);
     let on_event = filter.iter().map(|filter| Filter {
-        pattern: measured.pattern().to_owned(),
+        patterns: vec![measured.pattern().to_owned()],
         expression: filter.clone().into(),
     });
     let mut channels = vec![ChannelSetup {

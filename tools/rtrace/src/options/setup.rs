@@ -4,7 +4,7 @@
 
 use super::wrong;
 use crate::args::{ChoiceArgs, Cli, FunctionArgs, SetupArgs};
-use crate::session::channels::{self, patterns, ChannelArg, ChannelSetup, Filter};
+use crate::session::channels::{patterns, patterns_of, ChannelArg, ChannelSetup, Filter};
 use crate::session::config::{self, Config};
 use crate::session::functions::{Functions, What};
 use crate::session::given::Given;
@@ -145,8 +145,7 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
     let of = |patterns: &[String], places: &[usize], place| -> Vec<Given<String>> {
         let placed = patterns.iter().zip(places);
         let here = placed.filter(|(_, at)| **at == place);
-        here.map(|(pattern, _)| channels::pattern(pattern).into())
-            .collect()
+        here.map(|(pattern, _)| pattern.clone().into()).collect()
     };
     let patterns = |place| {
         let events = of(&args.events, &args.places.events, place);
@@ -179,7 +178,7 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
         };
         let patterns = args.events[events.clone()].iter();
         channel.filters.extend(patterns.map(|pattern| Filter {
-            pattern: channels::pattern(pattern),
+            patterns: patterns_of(pattern),
             expression: expression.clone().into(),
         }));
     }

@@ -3,11 +3,13 @@
 //! What `rtrace trace` works with.
 
 use super::setup::choice;
-use super::{rows, security};
+use super::{rows, security, wrong};
 use crate::args::{ChoiceArgs, FunctionArgs, ShowArgs};
 use crate::commands::show::paths::Sources;
+use crate::commands::show::wanted::{check, picks_calls, CallFilter, FAILED};
 use crate::compat::{self, Patterns};
-use crate::session::channels::pattern;
+use crate::session::channels::{may_pick_nothing, patterns, patterns_of};
+use crate::session::given::Given;
 use crate::session::setup::Setup;
 use control::{BufferSize, Mode};
 use decode::is_call;
@@ -39,6 +41,14 @@ pub struct Show {
     pub input: Input,
     /// The rows of a table of system calls at the end; none: there is no table.
     pub summary: Option<usize>,
+    /// Whether there are lines beside the table.
+    pub has_lines: bool,
+    /// Filters of completed system calls.
+    pub filters: Vec<CallFilter>,
+    /// The events of a recorded or received trace that are printed, as `set_event` takes them; all, if there is none.
+    pub picked: Option<Vec<String>>,
+    /// The processes of such a trace that are printed; all, if there is none.
+    pub pids: Vec<u32>,
     /// Whether a tree of calls is printed, not lines.
     pub is_tree: bool,
     /// Events that are recorded and not printed.
@@ -76,15 +86,62 @@ pub enum Input {
 }
 
 /// From the command line.
-pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
+pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
+    let is_live = args.input.is_none() && args.connect.is_none();
+    for word in args
+        .choice
+        .events
+        .iter_mut()
+        .chain(&mut args.choice.exclude)
+    {
+        if let Some(call) = call_of(word) {
+            *word = call;
+        }
+    }
     let unprinted = unprinted(&args);
     let FunctionArgs {
         functions, graph, ..
     } = &args.choice.functions;
     let is_tree = !functions.is_empty() || !graph.is_empty();
+    let has_table = args.summary || args.summary_only;
     let mut chosen = None;
-    let is_filtered = !args.choice.filters.is_empty();
-    let input = match (args.input, args.from) {
+    let mut filters = filters(&mut args, is_live);
+    for CallFilter { expression, .. } in &filters {
+        check(expression).map_err(|why| wrong(format_args!("--filter:\n{why}")))?;
+    }
+    if has_table && !filters.is_empty() {
+        return Err(wrong(
+            "the table counts all calls: --filter cannot choose some of them",
+        ));
+    }
+    if args.failed {
+        for filter in &mut filters {
+            filter.expression = format!("({}) && {FAILED}", filter.expression);
+        }
+        filters.insert(
+            0,
+            CallFilter {
+                pattern: None,
+                expression: FAILED.to_owned(),
+            },
+        );
+    }
+    let is_filtered = !filters.is_empty() || !args.choice.filters.is_empty();
+    let typed = |words: &[String]| words.iter().cloned().map(Given::from).collect();
+    // As live, where nothing else is recorded.
+    if !is_live && !filters.is_empty() && args.choice.events.is_empty() {
+        args.choice.events.push(CALLS.to_owned());
+    }
+    let picked =
+        (!is_live).then(|| patterns(typed(&args.choice.events), typed(&args.choice.exclude)));
+    let picked = picked
+        .flatten()
+        .map(|picked| picked.into_iter().map(|given| given.value).collect());
+    let pids = match is_live {
+        true => Vec::new(),
+        false => args.choice.pids.clone(),
+    };
+    let input = match (args.input, args.connect) {
         (Some(dir), _) => Input::Recorded(dir),
         (None, Some(address)) => Input::Received {
             address,
@@ -94,22 +151,29 @@ pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
         (None, None) => {
             let mut setup = choice(&args.choice, &[])?;
             for channel in &mut setup.channels {
+                for filter in &mut channel.filters {
+                    filter.patterns.retain(|pattern| !is_of_calls(pattern));
+                }
+                channel.filters.retain(|filter| !filter.patterns.is_empty());
                 channel
                     .events
                     .get_or_insert_with(|| vec![CALLS.to_owned().into()]);
             }
             let patterns = Patterns::of(&setup);
             // The table counts what is recorded, the tree has all of it, and no filter is for these.
-            if !args.summary && !is_tree && !is_filtered && patterns.miss_compat() {
+            if !has_table && !is_tree && !is_filtered && patterns.miss_compat() {
                 setup.record_also(compat::EVENTS.to_owned());
             }
             chosen = Some(patterns);
             let size = args.choice.buffer.unwrap_or(BufferSize::DEFAULT);
             for name in &unprinted {
-                setup.record_also(match is_call(name) {
-                    true => pattern(name),
-                    false => format!("sched:{name}"),
-                });
+                if !is_call(name) {
+                    setup.record_also(format!("sched:{name}"));
+                    continue;
+                }
+                for pattern in patterns_of(name) {
+                    setup.record_also(pattern);
+                }
             }
             setup.fill(Some(Mode::Discard), Some(size));
             setup.contexts = Some(CONTEXTS.map(str::to_owned).to_vec().into());
@@ -124,6 +188,7 @@ pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
     };
     Ok(Show {
         files: match &input {
+            _ if args.summary_only => Sources::None,
             // Calls are missing: descriptors may have been closed by them.
             Input::Live { setup, .. } if setup.cpus.is_some() || is_filtered => Sources::None,
             Input::Live { .. } => Sources::EventsAndProc,
@@ -133,10 +198,66 @@ pub(super) fn show(args: ShowArgs) -> Result<Show, clap::Error> {
         chosen,
         is_tree,
         input,
-        summary: args.summary.then_some(rows(args.rows)),
+        summary: has_table.then_some(rows(args.rows)),
+        has_lines: !args.summary_only,
+        filters,
+        picked,
+        pids,
         output: args.output.filter(|file| file.as_os_str() != "-"),
         force: args.force,
     })
+}
+
+/// The call whose begin or end an event is, by rtrace's name or ftrace's: a line shows the call.
+fn call_of(event: &str) -> Option<String> {
+    let (not, name) = match event.strip_prefix('!') {
+        Some(name) => ("!", name),
+        None => ("", event),
+    };
+    let name = name.strip_prefix("syscalls:").unwrap_or(name);
+    let mut prefixes = ["sys_enter_", "sys_exit_", "syscall_entry_", "syscall_exit_"].into_iter();
+    let call = prefixes.find_map(|prefix| name.strip_prefix(prefix))?;
+    is_call(call).then(|| format!("{not}{call}"))
+}
+
+/// Whether a pattern may pick system calls, or is the part for other events of one that does.
+fn is_of_calls(pattern: &str) -> bool {
+    picks_calls(pattern) || may_pick_nothing(pattern)
+}
+
+/// The filters that are for system calls. Live, the kernel applies the others.
+fn filters(args: &mut ShowArgs, is_live: bool) -> Vec<CallFilter> {
+    let ChoiceArgs {
+        events,
+        filters,
+        places,
+        ..
+    } = &mut args.choice;
+    let mut of_calls = Vec::new();
+    let mut others = Vec::new();
+    for (expression, words) in filters.drain(..).zip(places.filters.drain(..)) {
+        let mut push = |pattern| {
+            of_calls.push(CallFilter {
+                pattern,
+                expression: expression.clone(),
+            });
+        };
+        if words.is_empty() && (events.is_empty() || !is_live) {
+            push(is_live.then(|| CALLS.to_owned()));
+            continue;
+        }
+        let patterns = events[words.clone()]
+            .iter()
+            .flat_map(|word| patterns_of(word));
+        let (calls, rest): (Vec<_>, Vec<_>) =
+            patterns.partition(|pattern| !is_live || is_of_calls(pattern));
+        calls.into_iter().for_each(|pattern| push(Some(pattern)));
+        if !rest.is_empty() || words.is_empty() {
+            others.push((expression, words));
+        }
+    }
+    (*filters, places.filters) = others.into_iter().unzip();
+    of_calls
 }
 
 /// What is recorded beside what is chosen, for the names of files.
@@ -160,7 +281,7 @@ fn unprinted(args: &ShowArgs) -> Vec<&'static str> {
         return PROCESSES.to_vec();
     }
     // Without `close` there are no names. The table counts what is recorded.
-    if !has("close") || args.summary {
+    if !has("close") || args.summary || args.summary_only {
         return Vec::new();
     }
     let replacing = REPLACING.into_iter().filter(|call| !has(call));

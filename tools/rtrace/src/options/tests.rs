@@ -117,7 +117,7 @@ fn start_changes_only_what_is_given() {
     assert!(setup.channels.iter().all(|channel| channel.size.is_none()));
     let filters = setup.channels[1].filters.iter();
     let filters: Vec<_> = filters
-        .map(|filter| format!("{} {}", filter.pattern, filter.expression.value))
+        .map(|filter| format!("{} {}", filter.patterns[0], filter.expression.value))
         .collect();
     assert_eq!(filters, ["b x==1", "c x==1", "b y==2", "c y==2"]);
     assert_eq!(setup.contexts.unwrap().value, ["tid", "comm"]);
@@ -172,13 +172,44 @@ fn commas_separate_patterns() {
 fn a_system_call_is_its_begin_and_its_end() {
     let record = recorded("-e openat,sched_switch -x read --filter ret<0");
     let filters: Vec<_> = record.setup.channels[0].filters.clone();
-    assert_eq!(filters[0].pattern, "syscall_*_openat");
-    let expected = ["syscall_*_openat", "sched_switch", "!syscall_*_read"];
+    let openat = ["syscall_entry_openat", "syscall_exit_openat"];
+    assert_eq!(filters[0].patterns, openat);
+    let not_read = ["!syscall_entry_read", "!syscall_exit_read"];
+    let expected = [&openat[..], &["sched_switch"], &not_read].concat();
     assert_eq!(first(record), expected);
-    let expected = ["*:*", "!syscall_*_read"];
+    let expected = [&["*:*"][..], &not_read].concat();
     assert_eq!(first(recorded("-e !read")), expected);
-    let expected = ["irq", "!syscall_*_read", "!a"];
+    let expected = [&["irq"][..], &not_read, &["!a"]].concat();
     assert_eq!(first(recorded("-e !read,irq -x a")), expected);
+    // No other call whose name ends so: mq_open.
+    let open = ["syscall_entry_open", "syscall_exit_open"];
+    assert_eq!(first(recorded("-e open")), open);
+}
+
+#[test]
+fn patterns_and_sets_choose_system_calls() {
+    let openats = [
+        "openat*",
+        "syscall_entry_openat",
+        "syscall_exit_openat",
+        "syscall_entry_openat2",
+        "syscall_exit_openat2",
+    ];
+    assert_eq!(first(recorded("-e openat*")), openats);
+    assert_eq!(first(recorded("-e trace=openat*")), openats);
+    let file = first(recorded("-e %file"));
+    assert!(file.contains(&"syscall_exit_openat".to_owned()), "{file:?}");
+    assert!(!file.contains(&"%file".to_owned()), "{file:?}");
+    let file = first(recorded("-e syscalls -x %file"));
+    assert!(
+        file.contains(&"!syscall_exit_openat".to_owned()),
+        "{file:?}"
+    );
+    for word in ["*open*", "sched_swit*", "syscalls:*"] {
+        assert_eq!(first(recorded(&format!("-e {word}"))), [word]);
+    }
+    let error = Cli::from_words(["rtrace", "record", "-e", "%fil"]).unwrap_err();
+    assert!(error.to_string().contains("%file, %desc, "), "{error}");
 }
 
 #[test]
@@ -268,12 +299,15 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     let (setup, command) = live("-e a,b --filter x==1 -x c -b 64Kx8 -p 7 -C 1 -- make -e d");
     assert_eq!(summaries(&setup), ["channel0 64Kx8 discard a b !c"]);
     assert_eq!(setup.channels[0].filters.len(), 2);
+    assert!(shown("-e a --filter x==1").unwrap().filters.is_empty());
     assert_eq!(setup.tasks.pids.unwrap().value, [7]);
     assert!(setup.tasks.only_command.is_some());
     assert_eq!(setup.cpus.unwrap().value, "1");
     let (calls, _) = live("-e openat,mmap:*,sched_switch -x read");
     // The calls of 32-bit programs are told apart when they are printed.
-    let expected = "syscall_*_openat mmap:* sched_switch !syscall_*_read compat_syscall_*_unknown";
+    let expected =
+        "syscall_entry_openat syscall_exit_openat mmap:* sched_switch !syscall_entry_read \
+                    !syscall_exit_read compat_syscall_*_unknown";
     assert_eq!(
         summaries(&calls),
         [format!("channel0 1Mx4 discard {expected}")]
@@ -308,15 +342,15 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     assert_eq!(shown("--summary").unwrap().summary, Some(15));
     assert_eq!(shown("--summary -n 0").unwrap().summary, Some(usize::MAX));
     for words in [
-        "-i d -e a",
-        "-i d -p 1",
+        "-i d -b 64Kx4",
+        "-i d -C 1",
         "-i d -G a",
         "-i d -N a",
         "-i d -- make",
-        "--from h:1 -e a",
-        "--from h:1 -T a",
-        "--from h:1 -G a",
-        "--from h:1 -N a",
+        "--connect h:1 -b 64Kx4",
+        "--connect h:1 -T a",
+        "--connect h:1 -G a",
+        "--connect h:1 -N a",
         "--filter x",
     ] {
         assert_eq!(shown(words).err().unwrap().exit_code(), 2, "{words}");

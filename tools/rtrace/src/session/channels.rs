@@ -4,7 +4,6 @@
 
 use crate::session::given::Given;
 use control::{BufferSize, Mode, FIRST_CHANNEL};
-use decode::is_call;
 use rtrace_input::name;
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -82,11 +81,11 @@ pub struct ChannelSetup {
 /// Settings of a channel that are written as text, by the name of the setting (one of [`TEXTS`](control::TEXTS)).
 pub type Texts = BTreeMap<&'static str, Given<String>>;
 
-/// A filter of the events that a pattern picks.
+/// A filter of the events that patterns pick and that have the fields: some do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// The pattern.
-    pub pattern: String,
+    /// The patterns.
+    pub patterns: Vec<String>,
     /// The filter.
     pub expression: Given<String>,
 }
@@ -123,20 +122,34 @@ impl ChannelSetup {
     }
 }
 
-/// The pattern that `set_event` takes for one that the user gave: the name of a system call picks its begin and
-/// its end.
-pub fn pattern(given: &str) -> String {
-    let (not, name) = match given.strip_prefix('!') {
-        Some(name) => ("!", name),
+/// The patterns that `set_event` takes for a word of the user. A system call stands for its begin and its end; see
+/// [`decode::chosen`]. A word with wildcards picks other events, too, if there are any.
+pub fn patterns_of(given: &str) -> Vec<String> {
+    let (not, word) = match given.strip_prefix('!') {
+        Some(word) => ("!", word),
         None => ("", given),
     };
-    match is_call(name) {
-        true => format!("{not}syscall_*_{name}"),
-        false => given.to_owned(),
-    }
+    // As in `strace -e trace=openat`.
+    let word = word.strip_prefix("trace=").unwrap_or(word);
+    let calls = decode::chosen(word);
+    let own = (calls.is_empty() || is_glob(word) && !word.starts_with('%')).then_some(word);
+    let ends = |call| ["entry", "exit"].map(|end| format!("syscall_{end}_{call}"));
+    let words = own.map(str::to_owned).into_iter();
+    let words = words.chain(calls.into_iter().flat_map(ends));
+    words.map(|word| format!("{not}{word}")).collect()
 }
 
-/// Patterns as `set_event` takes them: what is in, then what is out; without any that is in, all but
+/// Whether a pattern is a word with wildcards that picks system calls by their names: it need not pick other events.
+pub fn may_pick_nothing(pattern: &str) -> bool {
+    let word = pattern.strip_prefix('!').unwrap_or(pattern);
+    is_glob(word) && !decode::chosen(word).is_empty()
+}
+
+fn is_glob(word: &str) -> bool {
+    word.contains(['*', '?', '['])
+}
+
+/// The patterns of words as `set_event` takes them: what is in, then what is out; without any that is in, all but
 /// what is out. None, if there are none.
 pub fn patterns(
     events: Vec<Given<String>>,
@@ -145,6 +158,15 @@ pub fn patterns(
     if events.is_empty() && exclude.is_empty() {
         return None;
     }
+    let all_of = |given: Vec<Given<String>>| -> Vec<Given<String>> {
+        let patterns = |given: Given<String>| {
+            let patterns = patterns_of(&given.value).into_iter();
+            let patterns = patterns.map(move |pattern| given.clone().map(|_| pattern));
+            patterns.collect::<Vec<_>>()
+        };
+        given.into_iter().flat_map(patterns).collect()
+    };
+    let (events, exclude) = (all_of(events), all_of(exclude));
     let is_out = |pattern: &Given<String>| pattern.value.starts_with('!');
     let (out, events): (Vec<_>, Vec<_>) = events.into_iter().partition(is_out);
     let all = events.is_empty().then(|| "*:*".to_owned().into());

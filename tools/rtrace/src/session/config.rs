@@ -3,7 +3,7 @@
 //! What is recorded as a TOML file: `rtrace record --config FILE`, `rtrace start --config FILE`.
 
 use crate::args::{aux_size, filter, pattern};
-use crate::session::channels::{self, patterns, ChannelSetup, Filter, Texts};
+use crate::session::channels::{patterns, patterns_of, ChannelSetup, Filter, Texts};
 use crate::session::given::Given;
 use crate::session::setup::Setup;
 use crate::session::tasks::Tasks;
@@ -202,7 +202,7 @@ impl Source<'_> {
     fn pattern(self, word: Spanned<String>) -> Result<Given<String>, String> {
         let word = self.spanned(word);
         match pattern(&word.value) {
-            Ok(_) => Ok(word.map(|word| channels::pattern(&word))),
+            Ok(_) => Ok(word),
             Err(why) => Err(word.wrong(format_args!("`{}`: {why}", word.value))),
         }
     }
@@ -230,7 +230,7 @@ impl Source<'_> {
         filters.sort_by_key(|(pattern, _)| pattern.span().start);
         let filters = filters.into_iter().map(|(pattern, expression)| {
             Ok(Filter {
-                pattern: self.pattern(pattern)?.value,
+                patterns: patterns_of(&self.pattern(pattern)?.value),
                 expression: self.filter(expression)?,
             })
         });
@@ -342,10 +342,10 @@ mod tests {
         // In their order.
         let filters = own.filters.iter().map(|filter| {
             let Filter {
-                pattern,
+                patterns,
                 expression,
             } = filter;
-            (pattern.as_str(), expression.wrong(&expression.value))
+            (patterns[0].as_str(), expression.wrong(&expression.value))
         });
         let expected = [
             ("z", "f:24: x == 1".to_owned()),

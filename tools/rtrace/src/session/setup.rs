@@ -2,7 +2,7 @@
 
 //! What is set in a session before a trace, from the command line or from a file.
 
-use crate::session::channels::{ChannelSetup, Texts};
+use crate::session::channels::{may_pick_nothing, ChannelSetup, Texts};
 use crate::session::functions::Functions;
 use crate::session::given::Given;
 use crate::session::tasks::Tasks;
@@ -190,7 +190,12 @@ impl ChannelSetup {
         }
         for filter in &self.filters {
             let expression = &filter.expression;
-            expression.used(channel.set_filter(&filter.pattern, &expression.value))?;
+            let set = |pattern: &String| channel.set_filter(pattern, &expression.value);
+            let mut patterns = filter.patterns.iter().map(set);
+            // One has the fields: mostly the last, the end of a call.
+            let first = patterns.next().unwrap_or(Ok(()));
+            let set = patterns.fold(first, |before, set| before.or(set));
+            expression.used(set)?;
         }
         Ok(())
     }
@@ -200,17 +205,27 @@ impl ChannelSetup {
 fn choose(session: &Session, channel: &Channel, patterns: &[Given<String>]) -> anyhow::Result<()> {
     let tracer = session.tracer();
     let words: Vec<_> = patterns.iter().map(|given| given.value.clone()).collect();
-    let words = events::with_names_of_ftrace(tracer, &words);
+    let mut words = events::with_names_of_ftrace(tracer, &words);
     if let Err(refused) = channel.set_events(&words) {
         let mut available = events::available(tracer)?;
         available.extend(events::of_ftrace(tracer, &available));
         let awaited = events::awaited(tracer)?;
+        let mut is_complete = true;
         for pattern in patterns {
-            if let Some(complaint) = events::picks_nothing(&available, &awaited, &pattern.value) {
-                return pattern.used(Err(anyhow::Error::msg(complaint)));
+            let word = &pattern.value;
+            match events::picks_nothing(&available, &awaited, word) {
+                None => {}
+                Some(_) if may_pick_nothing(word) => {
+                    words.retain(|other| other != word);
+                    is_complete = false;
+                }
+                Some(complaint) => return pattern.used(Err(anyhow::Error::msg(complaint))),
             }
         }
-        return Err(refused.into());
+        if is_complete {
+            return Err(refused.into());
+        }
+        channel.set_events(&words)?;
     }
     if !patterns.is_empty() && channel.enabled_events()?.is_empty() {
         return Err(NothingChosen.into());

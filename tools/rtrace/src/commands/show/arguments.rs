@@ -3,6 +3,7 @@
 //! What is in an event, as text.
 
 use super::pointed::Pointed;
+use super::wanted::{CallFilter, Wanted};
 use analysis::descriptors::makes_descriptor;
 use analysis::syscalls::{edge, CallName, Edge};
 use ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
@@ -25,6 +26,10 @@ pub struct Form {
     contexts: Vec<Field>,
     /// The field whose value says which others count.
     flags: Option<usize>,
+    /// Whether it has lines.
+    pub is_picked: bool,
+    /// The filter of the call, if it has one.
+    pub wanted: Option<Arc<Wanted>>,
 }
 
 /// What an event is.
@@ -132,7 +137,20 @@ impl Form {
             flags: layout.field("flags"),
             name,
             kind,
+            is_picked: true,
+            wanted: None,
         }
+    }
+
+    /// Sets the filter of the call, if one of these is for it.
+    pub fn filter(
+        &mut self,
+        layout: &EventLayout,
+        metadata: &Metadata,
+        filters: &[CallFilter],
+    ) -> system::Result<()> {
+        self.wanted = Wanted::new(layout, metadata, filters)?.map(Arc::new);
+        Ok(())
     }
 
     /// Whether it is the begin of the system call of this name.

@@ -3,10 +3,12 @@
 //! The system calls that have begun and not ended.
 
 use super::arguments::Argument;
+use super::wanted::{Values, Wanted};
 use super::who::Who;
 use analysis::syscalls::is_end_of;
 use analysis::tasks::Serial;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A call that has begun.
 #[derive(Clone, Debug)]
@@ -19,6 +21,18 @@ pub struct Call {
     pub since: u64,
     /// Whose it is.
     pub who: Who,
+    /// Its filter, if it has one.
+    pub wanted: Option<Arc<Wanted>>,
+    /// The values that the filter compares.
+    pub values: Values,
+}
+
+impl Call {
+    /// Whether it is printed.
+    pub fn is_wanted(&self) -> bool {
+        let mut wanted = self.wanted.iter();
+        wanted.all(|wanted| wanted.wants(&self.values))
+    }
 }
 
 /// What is known of the begin of a call that ends.
@@ -97,6 +111,8 @@ mod tests {
                 pid: Some(process),
                 ..Who::default()
             },
+            wanted: None,
+            values: Values::default(),
         }
     }
 

@@ -6,6 +6,7 @@ use super::arguments::{Form, Kind};
 use super::output::Output;
 use super::page::Page;
 use super::paths::{Paths, Sources};
+use super::wanted::{is_picked, CallFilter};
 use super::watched::Watched;
 use super::who::Who;
 use super::Printer;
@@ -16,7 +17,8 @@ use analysis::syscalls::Syscalls;
 use analysis::text::lower_bounds;
 use analysis::{key, Analysis, Catalogue, EventKey, Moment};
 use consumer::viewer::View;
-use ctf::{Event, Item, Metadata};
+use ctf::{Event, EventLayout, Item, Metadata};
+use rtrace_input::pattern::Pattern;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -35,6 +37,51 @@ pub struct Hidden {
     pub chosen: Option<Patterns>,
 }
 
+/// What is printed.
+#[derive(Debug)]
+pub struct Choice {
+    /// Filters of system calls.
+    pub filters: Vec<CallFilter>,
+    /// The events, as `set_event` takes them; all, if there is none.
+    pub picked: Option<Vec<String>>,
+    /// The processes; all, if there is none.
+    pub pids: Vec<u32>,
+    /// Whether there are lines.
+    pub has_lines: bool,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Self {
+            filters: Vec::new(),
+            picked: None,
+            pids: Vec::new(),
+            has_lines: true,
+        }
+    }
+}
+
+impl Choice {
+    /// Whether what a task does has lines. A thread whose process is not known may be the process's first.
+    fn is_of(&self, who: &Who) -> bool {
+        let process = who.pid.or(who.tid);
+        self.pids.is_empty() || self.pids.iter().any(|pid| process == Some(i64::from(*pid)))
+    }
+
+    /// Whether events of this form have lines.
+    fn picks(&self, form: &Form, layout: &EventLayout) -> bool {
+        let is_call = form.kind != Kind::Event;
+        let Some(picked) = &self.picked else {
+            return self.has_lines;
+        };
+        let patterns = picked.iter().map(|word| Pattern::parse(word));
+        let last = patterns
+            .rev()
+            .find(|pattern| is_picked(pattern, &layout.name, is_call));
+        self.has_lines && last.is_some_and(|pattern| pattern.enables)
+    }
+}
+
 /// Prints a trace.
 pub struct Lines {
     /// None once the trace is described.
@@ -42,6 +89,7 @@ pub struct Lines {
     /// The rows of the table of system calls, if that is wanted.
     summary: Option<usize>,
     hidden: Hidden,
+    choice: Choice,
     /// What knows of files.
     files: Sources,
     /// Empty while the trace is read.
@@ -64,6 +112,7 @@ impl Lines {
             output: Some(output),
             summary,
             hidden: Hidden::default(),
+            choice: Choice::default(),
             files: Sources::default(),
             account: Account::default(),
             described: None,
@@ -73,6 +122,12 @@ impl Lines {
     /// The same, without what is hidden.
     pub fn hide(mut self, hidden: Hidden) -> Self {
         self.hidden = hidden;
+        self
+    }
+
+    /// The same, with nothing but this.
+    pub fn only(mut self, choice: Choice) -> Self {
+        self.choice = choice;
         self
     }
 
@@ -125,9 +180,13 @@ impl View for Lines {
         };
         let classes = metadata.streams.iter();
         let layouts = classes.flat_map(|class| class.events.values());
-        described.forms = layouts
-            .map(|layout| (key(layout), Form::new(layout, metadata)))
-            .collect();
+        let forms = layouts.map(|layout| {
+            let mut form = Form::new(layout, metadata);
+            form.is_picked = self.choice.picks(&form, layout);
+            form.filter(layout, metadata, &self.choice.filters)?;
+            Ok((key(layout), form))
+        });
+        described.forms = forms.collect::<Result<_>>()?;
         let mut forms = described.forms.values();
         let before = self.hidden.before;
         self.hidden.before = before.filter(|name| forms.any(|form| form.is_begin_of(name)));
@@ -139,7 +198,7 @@ impl View for Lines {
             return Ok(());
         };
         if let Item::Event(event) = item {
-            described.event(&mut self.hidden, stream, event);
+            described.event(&mut self.hidden, &self.choice, stream, event);
             return described.page.output.write_block();
         }
         let Described { page, engine, .. } = described;
@@ -155,7 +214,7 @@ impl View for Lines {
         }
         losses
             .iter()
-            .filter(|loss| loss.any())
+            .filter(|loss| loss.any() && self.choice.has_lines)
             .for_each(|loss| page.note(loss));
         described.page.output.write_block()
     }
@@ -175,6 +234,7 @@ impl View for Lines {
             return Ok(());
         };
         page.end();
+        let begin = page.output.text.len();
         let out = &mut page.output.text;
         let end = engine.extent().end();
         let ended = engine.end(end);
@@ -188,12 +248,16 @@ impl View for Lines {
                 lower_bounds(out).map_err(no_text)?;
             }
         }
+        if !self.choice.has_lines && out[begin..].starts_with('\n') {
+            // No line is before it.
+            out.remove(begin);
+        }
         page.output.write()
     }
 }
 
 impl Described {
-    fn event(&mut self, hidden: &mut Hidden, stream: usize, event: &Event<'_>) {
+    fn event(&mut self, hidden: &mut Hidden, choice: &Choice, stream: usize, event: &Event<'_>) {
         let Some(form) = self.forms.get(&key(event.layout)) else {
             return;
         };
@@ -211,7 +275,7 @@ impl Described {
                 let compat = form.compat(event);
                 compat.is_some_and(|(edge, call)| !patterns.choose_compat(edge, &call))
             });
-        let is_printed = !is_hidden && !is_left_out;
+        let is_printed = !is_hidden && !is_left_out && form.is_picked && choice.is_of(&who);
         if !is_hidden || form.kind == Kind::Event {
             self.engine.analyse(event, &happened);
         }

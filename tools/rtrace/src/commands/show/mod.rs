@@ -5,6 +5,7 @@
 
 mod arguments;
 mod calls;
+mod expression;
 mod feedback;
 mod graph;
 mod lines;
@@ -13,6 +14,7 @@ mod page;
 pub mod paths;
 mod pointed;
 mod tree;
+pub mod wanted;
 mod watched;
 mod who;
 
@@ -30,7 +32,7 @@ use anyhow::{bail, Error};
 use consumer::viewer::View;
 use graph::Graph;
 use indicatif::ProgressBar;
-use lines::{Hidden, Lines};
+use lines::{Choice, Hidden, Lines};
 use network::Peer;
 use output::Output;
 use std::ffi::OsString;
@@ -41,6 +43,7 @@ use std::process::{self, Command, ExitCode};
 use store::Trace;
 use system::signals::Signals;
 use terminal::{progress, say};
+use wanted::{CallFilter, Known};
 
 /// A view that prints.
 trait Printer: View {
@@ -62,17 +65,21 @@ pub fn graph(dir: &Path) -> anyhow::Result<()> {
 }
 
 /// Prints a trace, and gives the exit code.
-pub fn show(place: &Place, options: &Show) -> ExitCode {
+pub fn show(place: &Place, options: &mut Show) -> ExitCode {
     let shown = try_show(place, options);
     ExitCode::from(shown.unwrap_or_else(|error| failure::report(&error)))
 }
 
-fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
+fn try_show(place: &Place, options: &mut Show) -> anyhow::Result<Code> {
+    if let Input::Live { setup, .. } = &mut options.input {
+        filter(place, setup, &options.filters)?;
+    }
+    let options = &*options;
     match &options.input {
         Input::Recorded(dir) => {
             let trace = Trace::open(dir)?;
             let output = Output::open(options.output.as_deref(), options.force)?;
-            let lines = Lines::new(output, options.summary).with(Account::of(&trace));
+            let lines = lines(output, options).with(Account::of(&trace));
             recorded(&trace, lines, options.output.as_deref()).map(|()| 0)
         }
         Input::Received {
@@ -86,6 +93,41 @@ fn try_show(place: &Place, options: &Show) -> anyhow::Result<Code> {
         }
         Input::Live { setup, command } => live(place, setup, command.as_ref(), options),
     }
+}
+
+/// Has the kernel check filters of system calls, as far as it can.
+fn filter(place: &Place, setup: &mut Setup, filters: &[CallFilter]) -> anyhow::Result<()> {
+    if filters.is_empty() {
+        return Ok(());
+    }
+    let tracer = place.tracer()?;
+    let known = Known {
+        events: tracer.available_events()?,
+        contexts: tracer.available_contexts()?,
+        fields: |event: &str| {
+            let format = tracer.format(event).ok()?;
+            let fields = format
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix("field:"));
+            let names = fields.filter_map(|field| {
+                let declaration = field.split(';').next()?;
+                let name = declaration.split_whitespace().last()?;
+                name.split('[').next().map(str::to_owned)
+            });
+            Some(names.collect())
+        },
+    };
+    let divided = known.divide(filters).map_err(Error::msg)?;
+    for channel in &mut setup.channels {
+        channel.filters.splice(0..0, divided.iter().cloned());
+    }
+    if let Some(contexts) = &mut setup.contexts {
+        let needed = wanted::contexts_of(filters, &known.contexts).into_iter();
+        let own = contexts.value.clone();
+        let needed = needed.filter(|context| !own.contains(context));
+        contexts.value.extend(needed);
+    }
+    Ok(())
 }
 
 /// Prints a trace that was recorded, to a file if one is given.
@@ -107,11 +149,22 @@ fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyho
     Ok(losses.verdict()?)
 }
 
+/// Prints what the options choose.
+fn lines(output: Output, options: &Show) -> Lines {
+    let choice = Choice {
+        filters: options.filters.clone(),
+        picked: options.picked.clone(),
+        pids: options.pids.clone(),
+        has_lines: options.has_lines,
+    };
+    Lines::new(output, options.summary).only(choice)
+}
+
 /// Prints what comes in at a receiver, until its end or a signal.
 fn received(peer: &Peer, name: Option<String>, options: &Show) -> anyhow::Result<()> {
     let signals = Signals::catch()?;
     let output = Output::open(options.output.as_deref(), options.force)?;
-    let mut lines = Lines::new(output, options.summary);
+    let mut lines = lines(output, options);
     match network::watch(peer, name, &signals, &mut lines) {
         Err(error) if live::is_closed(&error) => return Ok(()),
         watched => watched?,
@@ -152,7 +205,7 @@ fn live(
         let graph = Graph::new(output).hide(ourselves);
         return look(place, setup, command, options, graph);
     }
-    let lines = Lines::new(output, options.summary).files(options.files);
+    let lines = lines(output, options).files(options.files);
     let lines = lines.hide(Hidden {
         process: Some(ourselves),
         // Until then it is rtrace that gets the command going.

@@ -8,6 +8,7 @@
 use super::arguments::{write_arguments, write_result, End, FileOf, Form, Kind};
 use super::calls::{Begin, Call, Calls};
 use super::output::Output;
+use super::wanted::Values;
 use super::who::Who;
 use analysis::integer;
 use ctf::{Clock, Event};
@@ -66,6 +67,14 @@ impl Page {
         self.now = event.timestamp;
         match form.kind {
             Kind::Event => {
+                let is_wanted = form.wanted.as_ref().is_none_or(|wanted| {
+                    let mut values = Values::default();
+                    wanted.note(&mut values, event, false);
+                    wanted.wants(&values)
+                });
+                if !is_wanted {
+                    return;
+                }
                 self.head("", &who);
                 self.output.text.push_str(&form.name(event));
                 write_arguments(&mut self.output.text, form.arguments(event, file_of));
@@ -104,31 +113,35 @@ impl Page {
         event: &Event<'_>,
         file_of: &mut FileOf<'_>,
     ) {
-        let arguments = form.arguments(event, file_of);
-        if let (Some(thread), End::Recorded) = (who.serial, end) {
-            let before = self.calls.begin(
-                thread,
-                Call {
-                    name: form.name(event).into_owned(),
-                    arguments,
-                    since: event.timestamp,
-                    who,
-                },
-            );
-            if let Some(before) = before {
+        let mut call = Call {
+            name: form.name(event).into_owned(),
+            arguments: form.arguments(event, file_of),
+            since: event.timestamp,
+            who,
+            wanted: form.wanted.clone(),
+            values: Values::default(),
+        };
+        if let Some(wanted) = &call.wanted {
+            wanted.note(&mut call.values, event, false);
+        }
+        if let (Some(thread), End::Recorded) = (call.who.serial, end) {
+            if let Some(before) = self.calls.begin(thread, call) {
                 self.unfinished(before);
             }
             return;
         }
-        self.head("", &who);
-        self.output.text.push_str(&form.name(event));
-        write_arguments(&mut self.output.text, arguments);
-        self.output.text.push_str(match end {
-            End::Recorded => " <unfinished ...>",
-            End::Unrecorded => "",
-            End::Never => " = ?",
-        });
-        self.close(form, event);
+        let who = call.who.clone();
+        if call.is_wanted() {
+            self.head("", &who);
+            self.output.text.push_str(&call.name);
+            write_arguments(&mut self.output.text, call.arguments);
+            self.output.text.push_str(match end {
+                End::Recorded => " <unfinished ...>",
+                End::Unrecorded => "",
+                End::Never => " = ?",
+            });
+            self.close(form, event);
+        }
         // What the process's other threads are in does not end either.
         if let Some(process) = who.pid.filter(|_| form.is_called("exit_group")) {
             for call in self.calls.of_process(process) {
@@ -151,6 +164,21 @@ impl Page {
             Some(thread) => self.calls.end(thread, name.as_deref(), is_end),
             None => Begin::Unknown,
         };
+        let mut values = match &begin {
+            Begin::Known(call) => call.values.clone(),
+            Begin::Other(_) | Begin::Unknown => Values::default(),
+        };
+        let is_wanted = form.wanted.as_ref().is_none_or(|wanted| {
+            wanted.note(&mut values, event, true);
+            // The register that stands where a result does is none.
+            ret.is_some() && wanted.wants(&values)
+        });
+        if !is_wanted {
+            if let Begin::Other(call) = begin {
+                self.unfinished(call);
+            }
+            return;
+        }
         let mut arguments = form.arguments(event, file_of);
         let name = match begin {
             Begin::Known(mut call) => {
@@ -185,6 +213,9 @@ impl Page {
     }
 
     fn unfinished(&mut self, call: Call) {
+        if !call.is_wanted() {
+            return;
+        }
         self.head("", &call.who);
         self.output.text.push_str(&call.name);
         write_arguments(&mut self.output.text, call.arguments);

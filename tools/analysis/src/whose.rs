@@ -80,6 +80,11 @@ impl Owner {
     }
 }
 
+/// The name of an event's task, if it is recorded beside the event. A name without an id names no known thread.
+pub fn recorded_comm<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
+    Whose::of(event.class).read(event).comm
+}
+
 impl Whose {
     /// Of the events of a channel.
     pub fn of(class: &StreamClass) -> Self {

@@ -7,6 +7,7 @@
 
 use super::format::{Format, Loss, Now, Task};
 use super::values::{fields, is_length, is_shown_context, AsText, Line, Pairs};
+use analysis::whose::recorded_comm;
 use analysis::{key, EventKey};
 use ctf::{Event, EventLayout, FieldLayout, Metadata, StreamClass};
 use std::collections::HashSet;
@@ -95,7 +96,7 @@ impl Csv {
             }
             None => {
                 row.cell("")?;
-                row.cell("")?;
+                row.cell(Line(recorded_comm(event).unwrap_or_default()))?;
             }
         }
         row.cell(Line(event.layout.name.as_bytes()))?;

@@ -320,6 +320,37 @@ fn contexts_name_threads() {
     assert_eq!(named(&report["syscalls"]["processes"], "pid"), ["second/7"]);
 }
 
+/// A name is recorded beside an event, and no id.
+#[test]
+fn a_name_without_an_id_is_shown() {
+    let dir = TempDir::new().unwrap();
+    let record = [comm("alone"), b"/x\0".to_vec()].concat();
+    let one = packet(0, 0, 0)
+        .event(OPENAT, 10 * US, &record)
+        .close(30 * US, 8);
+    let (_, name) = contexts()
+        .split_once("_tid;\n")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    write(dir.path(), &name, &[(0, vec![one])]);
+    for (words, said) in [
+        (
+            &["export", "--csv", "-o", "-"][..],
+            ",0,,alone,syscall_entry_openat,",
+        ),
+        (&["trace", "-i"], " alone/? openat("),
+    ] {
+        let output = Command::cargo_bin("rtrace")
+            .unwrap()
+            .args(words)
+            .arg(dir.path())
+            .assert()
+            .success();
+        let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+        assert!(text.contains(said), "{words:?}: {text}");
+    }
+}
+
 /// Without `sched_switch`, as `rtrace trace` records: the call of the thread that executes a program goes on
 /// under the id of the process, and those of the others do not end.
 #[test]

@@ -5,6 +5,7 @@
 use super::columns::{columns, Filled};
 use super::{epoch, row};
 use crate::format::Now;
+use analysis::whose::recorded_comm;
 use analysis::{key, ByEvent, EventKey};
 use ctf::{Clock, Event, Metadata};
 use std::collections::HashSet;
@@ -63,7 +64,10 @@ impl Events {
         row.integer(now.cpu.into());
         row.number(now.task.map(|task| task.tid));
         row.number(now.task.and_then(|task| task.process));
-        row.text(now.task.and_then(|task| task.comm));
+        row.text(match now.task {
+            Some(task) => task.comm,
+            None => recorded_comm(event),
+        });
         filled.fill(&mut row, event);
         Ok(())
     }

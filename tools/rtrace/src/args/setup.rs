@@ -300,9 +300,9 @@ pub fn frequency(word: &str) -> Result<u32, &'static str> {
 }
 
 /// Parses one pattern of functions.
-fn function(word: &str) -> Result<String, &'static str> {
+fn function(word: &str) -> Result<String, String> {
     if word.starts_with('!') {
-        return Err("-N excludes functions");
+        return Err("-N excludes functions".to_owned());
     }
     pattern(word)
 }

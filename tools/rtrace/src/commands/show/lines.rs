@@ -15,10 +15,12 @@ use analysis::engine::Engine;
 use analysis::loss::Account;
 use analysis::syscalls::Syscalls;
 use analysis::text::lower_bounds;
+use analysis::whose::recorded_comm;
 use analysis::{key, Analysis, Catalogue, EventKey, Moment};
 use consumer::viewer::View;
 use ctf::{Event, EventLayout, Item, Metadata};
 use rtrace_input::pattern::Pattern;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -264,7 +266,11 @@ impl Described {
         let Some(happened) = self.engine.happen(stream, event) else {
             return;
         };
-        let who = Who::of(self.engine.schedule().task(&happened));
+        let mut who = Who::of(self.engine.schedule().task(&happened));
+        if who.tid.is_none() {
+            let comm = recorded_comm(event).map(String::from_utf8_lossy);
+            who.comm = comm.map(Cow::into_owned);
+        }
         if hidden.before.is_some_and(|name| form.is_begin_of(name)) {
             hidden.before = None;
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use store::Every;
 use system::quantity;
 
-/// Record a trace while a command runs, or until Ctrl-C
+/// Record the whole machine while COMMAND runs, or until Ctrl-C; with --only, COMMAND alone
 ///
 /// Makes a session of its own, runs COMMAND, stops, writes everything to DIR, and destroys the
 /// session: what other sessions record goes on, and others may record at the same time. Needs no

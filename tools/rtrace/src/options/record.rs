@@ -138,6 +138,9 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     if !args.probes.is_empty() {
         let me = Maker::me().map_err(|error| wrong(format_args!("{error:#}")))?;
         setup.record_also(format!("{}:*", me.subsystem()));
+        // Else nothing says whose call it is.
+        let own = || ["tid", "comm"].map(str::to_owned).to_vec().into();
+        setup.contexts.get_or_insert_with(own);
     }
     setup.complete_first();
     // A recording is the same whatever was set before.

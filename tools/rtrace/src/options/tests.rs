@@ -374,6 +374,13 @@ fn perfs_letters_are_taken() {
 }
 
 #[test]
+fn probes_say_whose_call_it_is() {
+    let contexts = |words: &str| recorded(words).setup.contexts.unwrap().value;
+    assert_eq!(contexts("-k do_sys_openat2"), ["tid", "comm"]);
+    assert_eq!(contexts("-k do_sys_openat2 --context uid"), ["uid"]);
+}
+
+#[test]
 fn functions_are_events_of_the_first_channel() {
     let record = recorded("-T vfs_*,do_* -T :mod:ext4 -N *lock* -e irq");
     let functions = &record.setup.functions;

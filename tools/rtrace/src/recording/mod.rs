@@ -19,6 +19,7 @@ use crate::session::earlier::Earlier;
 use crate::session::maker::Maker;
 use crate::session::on_drop::{FreeOnDrop, StopOnDrop};
 use crate::session::patience;
+use crate::session::tasks::threads;
 use crate::session::temporary::Temporary;
 use anyhow::{bail, Context};
 use consumer::{Consumer, Sink, Source, State, Totals, Written};
@@ -28,7 +29,7 @@ use export::save_names;
 use network::{Destination, Directory, Notice};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 use store::{Claim, Output};
@@ -111,6 +112,12 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         }
     };
     options.setup.apply(session)?;
+    // Of a session that is there, everything stays as it is.
+    let is_without_own =
+        given.is_none() && options.setup.tasks.is_none() && options.setup.is_of_calls();
+    if is_without_own {
+        exclude_own(session)?;
+    }
     options.setup.functions.check_signals(&mut signals)?;
     let patience = options.setup.functions.patience();
     let mut watch = Watch::new(&options.conditions, session)?;
@@ -138,7 +145,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     {
         flight_recorder(options, session, stop, begin)
     } else {
-        stream(options, session, stop, begin)
+        stream(options, session, stop, is_without_own, begin)
     }?;
     let saved = symbols.map(|(directory, symbols)| save_symbols(directory, symbols, servers));
     if let Some(Err(error)) = saved {
@@ -147,6 +154,12 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         recording.fail();
     }
     Ok(recording)
+}
+
+/// Records no calls of the threads that this process has now.
+fn exclude_own(session: &Session) -> system::Result<()> {
+    let threads = threads(process::id()).unwrap_or_default();
+    session.exclude_tasks(&threads)
 }
 
 /// Claims the directory of the recording, if it has one, for as long as the recording goes on. A name that was
@@ -254,6 +267,7 @@ fn stream<'a>(
     options: &'a Record,
     session: &Session,
     stop: StopOnDrop<'_>,
+    is_without_own: bool,
     begin: impl FnOnce() -> anyhow::Result<Begun<'a>>,
 ) -> anyhow::Result<Recording<'a>> {
     let setup = &options.setup.channels;
@@ -274,6 +288,9 @@ fn stream<'a>(
         let thread = scope.spawn(|| {
             let _alive = alive;
             priority::raise();
+            if is_without_own {
+                exclude_own(session)?;
+            }
             let result = consumer.run(&never);
             if let Err(error) = &result {
                 say_partial(error);

@@ -103,6 +103,23 @@ impl Setup {
         }
     }
 
+    /// Whether nothing but functions and system calls is chosen. Events about two tasks, such as `sched_switch`, must
+    /// not miss those of rtrace's threads, by which an analysis knows what runs.
+    pub fn is_of_calls(&self) -> bool {
+        let events = self
+            .channels
+            .iter()
+            .filter_map(|channel| channel.events.as_ref());
+        let mut words = events.flatten().map(|given| given.value.as_str());
+        let is_of_calls = |word: &str| {
+            word == "syscalls"
+                || ["syscall_e", "ftrace:func", "!"]
+                    .iter()
+                    .any(|begin| word.starts_with(begin))
+        };
+        words.clone().next().is_some() && words.all(is_of_calls)
+    }
+
     /// Sets it, and says which of the CPUs are offline. On failure a part may have been set; see
     /// [`Earlier`](crate::session::earlier::Earlier).
     pub fn apply(&self, session: &Session) -> anyhow::Result<()> {

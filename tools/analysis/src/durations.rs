@@ -14,6 +14,7 @@ pub const PERCENTILE_ERROR: f64 = 0.001;
 
 /// The same of [`Durations::coarse`].
 const COARSE_DIGITS: u8 = 1;
+/// By how much of its value a percentile of [`Durations::coarse`] may be too large, at most.
 pub const COARSE_ERROR: f64 = 0.1;
 
 /// The headings of [`Durations::columns`].

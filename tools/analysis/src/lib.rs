@@ -17,7 +17,7 @@ mod cpu;
 mod critical_path;
 pub mod delay;
 pub mod descriptors;
-mod durations;
+pub mod durations;
 pub mod engine;
 pub mod head;
 pub mod interrupts;

@@ -56,7 +56,7 @@ pub fn main() -> ExitCode {
             questions,
             output,
         } => report::report(&dir, &questions, &output),
-        Action::Graph { dir } => show::graph(&dir),
+        Action::Graph { dir, summary } => show::graph(&dir, summary),
         Action::Export(options) => export::export(&options),
         Action::List {
             patterns,

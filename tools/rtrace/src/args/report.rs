@@ -84,9 +84,13 @@ pub struct ReportArgs {
     /// The form is that of ftrace's function_graph tracer. `rtrace record -G` records the calls.
     #[arg(long, conflicts_with_all = [
         "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "aux", "critical_path", "html",
-        "json", "rows"
+        "json"
     ])]
     pub graph: bool,
+
+    /// For --graph: a row for each function, with percentiles
+    #[arg(long, requires = "graph")]
+    pub summary: bool,
 
     /// Write a page: timeline, tables, flame graph
     ///

@@ -77,6 +77,8 @@ pub enum Action {
     /// Prints the calls of functions of a trace.
     Graph {
         dir: PathBuf,
+        /// The rows of a table of functions, instead of the tree.
+        summary: Option<usize>,
     },
     Show(Box<Show>),
     Top(Box<Top>),
@@ -179,6 +181,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         }
         Command::Report(args) if args.graph => Action::Graph {
             dir: trace(args.dir)?,
+            summary: args.summary.then_some(rows(args.rows)),
         },
         Command::Report(args) => report(args)?,
         Command::Trace(_) | Command::Top(_) | Command::Profile(_) | Command::Latency(_)

@@ -3,20 +3,25 @@
 //! Who looks at a trace and prints its calls of functions as a tree.
 
 use super::arguments::{write_arguments, Form};
+use super::lines::no_text;
 use super::output::Output;
 use super::tree::{Call, Place, Tree};
 use super::who::Who;
 use super::Printer;
+use analysis::durations::{accuracy, Durations, COARSE_ERROR, HEADINGS};
 use analysis::engine::Engine;
 use analysis::loss::Account;
 use analysis::syscalls::Syscalls;
+use analysis::text::{lower_bounds, more, table};
 use analysis::{integer, key, Catalogue, EventKey};
 use consumer::viewer::View;
 use ctf::{Event, EventLayout, Item, Metadata, Value};
 use std::collections::HashMap;
+use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 use symbols::Symbols;
 use system::Result;
+use terminal::{duration, printable};
 
 /// The names of the events.
 const ENTRY: &str = "funcgraph_entry";
@@ -32,6 +37,8 @@ pub struct Graph {
     account: Account,
     /// What the threads of this process do is left out.
     hidden: Option<i64>,
+    /// Durations by function, and the rows of their table, if that is printed instead.
+    summary: Option<(HashMap<String, Durations>, usize)>,
     described: Option<Described>,
 }
 
@@ -96,6 +103,7 @@ impl Graph {
             dir: None,
             account: Account::default(),
             hidden: None,
+            summary: None,
             described: None,
         }
     }
@@ -103,6 +111,12 @@ impl Graph {
     /// The same, without what the threads of a process do.
     pub fn hide(mut self, process: i64) -> Self {
         self.hidden = Some(process);
+        self
+    }
+
+    /// Prints a table of functions with so many rows instead of the tree.
+    pub fn summary(mut self, rows: Option<usize>) -> Self {
+        self.summary = rows.map(|rows| (HashMap::new(), rows));
         self
     }
 
@@ -124,7 +138,9 @@ impl View for Graph {
     fn describe(&mut self, metadata: &Metadata) -> Result<()> {
         let (output, account) = (&mut self.output.text, &mut self.account);
         let described = self.described.get_or_insert_with(|| {
-            Tree::head(output);
+            if self.summary.is_none() {
+                Tree::head(output);
+            }
             Described {
                 tree: Tree::default(),
                 symbols: match &self.dir {
@@ -151,9 +167,14 @@ impl View for Graph {
         let Some(described) = &mut self.described else {
             return Ok(());
         };
-        let out = &mut self.output.text;
+        let (mut unprinted, is_tree) = (String::new(), self.summary.is_none());
+        let out = match is_tree {
+            true => &mut self.output.text,
+            false => &mut unprinted,
+        };
         if let Item::Event(event) = item {
-            described.event(out, self.hidden, stream, event);
+            let mut durations = self.summary.as_mut().map(|(durations, _)| durations);
+            described.event(out, self.hidden, &mut durations, stream, event);
             return self.output.write_block();
         }
         for loss in described.engine.item(stream, item) {
@@ -171,7 +192,7 @@ impl View for Graph {
     }
 
     fn pause(&mut self, _time: u64) -> Result<()> {
-        if let Some(described) = &mut self.described {
+        if let (Some(described), None) = (&mut self.described, &self.summary) {
             described.tree.settle_all(&mut self.output.text);
         }
         self.output.write()
@@ -179,16 +200,32 @@ impl View for Graph {
 
     fn end(&mut self) -> Result<()> {
         if let Some(mut described) = self.described.take() {
-            described.tree.settle_all(&mut self.output.text);
+            let out = &mut self.output.text;
+            if self.summary.is_none() {
+                described.tree.settle_all(out);
+            }
             let end = described.engine.extent().end();
             self.account = described.engine.end(end).account;
+            if let Some((durations, rows)) = self.summary.take() {
+                    table_of(out, durations, rows).map_err(no_text)?;
+                    if self.account.any() {
+                        lower_bounds(out).map_err(no_text)?;
+                    }
+            }
         }
         self.output.write()
     }
 }
 
 impl Described {
-    fn event(&mut self, out: &mut String, hidden: Option<i64>, stream: usize, event: &Event<'_>) {
+    fn event(
+        &mut self,
+        out: &mut String,
+        hidden: Option<i64>,
+        durations: &mut Option<&mut HashMap<String, Durations>>,
+        stream: usize,
+        event: &Event<'_>,
+    ) {
         let Some(happened) = self.engine.happen(stream, event) else {
             return;
         };
@@ -208,6 +245,7 @@ impl Described {
             depth: integer(event.value(depth)).map_or(0, |depth| depth as u32),
         };
         match kind {
+            Kind::Entry { .. } | Kind::Function { .. } | Kind::Other(_) if durations.is_some() => {}
             Kind::Entry { function, depth } => {
                 let call = call(*function, *depth);
                 self.tree.begin(out, place, call, name(*function));
@@ -220,6 +258,10 @@ impl Described {
                 let nanoseconds = integer(event.value(*duration)).unwrap_or(0).unsigned_abs();
                 let call = call(*function, *depth);
                 let name = name(*function);
+                if let Some(durations) = durations {
+                    let known = durations.entry(name).or_insert_with(Durations::coarse);
+                    return known.add(nanoseconds);
+                }
                 self.tree.end(out, place, call, &name, nanoseconds);
             }
             Kind::Function { ip, parent } => {
@@ -233,6 +275,25 @@ impl Described {
             }
         }
     }
+}
+
+/// Writes a table of functions, those with the longest total first.
+fn table_of(out: &mut String, durations: HashMap<String, Durations>, rows: usize) -> fmt::Result {
+    let mut functions: Vec<_> = durations.into_iter().collect();
+    functions.sort_by(|(a, of_a), (b, of_b)| {
+        of_b.total_ns().cmp(&of_a.total_ns()).then_with(|| a.cmp(b))
+    });
+    let heading = format!("{:>10} {:>10} {HEADINGS}  function", "calls", "total");
+    table(out, &heading, &functions, rows, |(name, durations)| {
+        let (calls, total) = (durations.count(), duration(durations.total_ns()));
+        format!(
+            "{calls:>10} {total:>10} {}  {}",
+            durations.columns(),
+            printable(name)
+        )
+    })?;
+    more(out, functions.len(), rows, "functions")?;
+    writeln!(out, "\n{}", accuracy(COARSE_ERROR))
 }
 
 /// The function that an address is in, or the address.

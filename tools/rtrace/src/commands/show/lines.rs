@@ -305,6 +305,6 @@ impl Described {
 }
 
 /// A String takes everything.
-fn no_text(error: fmt::Error) -> Error {
+pub(super) fn no_text(error: fmt::Error) -> Error {
     Error::system("cannot format")(io::Error::other(error))
 }

@@ -51,8 +51,8 @@ trait Printer: View {
     fn account(&self) -> &Account;
 }
 
-/// Prints the calls of functions of the trace in a directory.
-pub fn graph(dir: &Path) -> anyhow::Result<()> {
+/// Prints the calls of functions of the trace in a directory, or a table of them with so many rows.
+pub fn graph(dir: &Path, summary: Option<usize>) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     if !graph::is_in(&trace.metadata) {
         bail!(
@@ -60,7 +60,8 @@ pub fn graph(dir: &Path) -> anyhow::Result<()> {
             dir.display()
         );
     }
-    let graph = Graph::new(Output::open(None, false)?).of(dir, Account::of(&trace));
+    let graph = Graph::new(Output::open(None, false)?).summary(summary);
+    let graph = graph.of(dir, Account::of(&trace));
     recorded(&trace, graph, None)
 }
 

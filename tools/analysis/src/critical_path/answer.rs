@@ -163,7 +163,9 @@ impl Answer for Found {
             "state",
             name(Some(self.tid), self.comm.as_deref())
         );
-        table(out, &heading, &self.segments, rows, |row| {
+        // The newest segments explain the end of the path.
+        let hidden = self.segments.len().saturating_sub(rows);
+        table(out, &heading, &self.segments[hidden..], rows, |row| {
             format!(
                 "{:<18} {:>10} {:>8}  {:<16} {:<9} {}",
                 or_unknown(row.from_ns.map(date::time_of_day)),
@@ -174,7 +176,12 @@ impl Answer for Found {
                 row.what_for()
             )
         })?;
-        more(out, self.segments.len(), rows, "segments")?;
+        if hidden > 0 {
+            writeln!(
+                out,
+                "{hidden:>14}         earlier segments (-n 0 shows all)"
+            )?;
+        }
         let heading = format!(
             "{:>10} {:>6} {:>9} {:>8}  {:<16} state",
             "total", "share", "segments", "tid", "thread"

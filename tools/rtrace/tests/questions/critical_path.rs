@@ -125,6 +125,15 @@ fn text_has_the_same() {
         .stdout(contains("  200.0 us in all\n"))
         // Hard interrupts are there, soft ones too; timers are not.
         .stdout(contains("Interrupts or timers are not in the trace"));
+    // Of many segments, those next to the end.
+    report(&["--critical-path", "7", "-n", "1"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains(
+            "22:13:20.000209000     1.0 us        7  sh               running\n",
+        ))
+        .stdout(contains("22:13:20.000010000 ").not())
+        .stdout(contains("6         earlier segments (-n 0 shows all)\n"));
     report(&["--critical-path", "4711"], dir.path())
         .assert()
         .success()

@@ -226,6 +226,15 @@ fn errors_say_what_and_where() {
         .assert()
         .code(125)
         .stderr(contains("nowhere").and(contains("cannot read")));
+    for number in ["1", "2"] {
+        let place = dir.path().join("snapshots").join(number);
+        fs::create_dir_all(&place).unwrap();
+        write(&place, &[(0, vec![packet(0, 0, 0).close(US, 8)])]);
+    }
+    trace(&dir.path().join("snapshots"), &[])
+        .assert()
+        .failure()
+        .stderr(contains("snapshots/1 to ").and(contains("snapshots/2; give one of them")));
     let bad = packet(0, 0, 0).event(30, US, &[]).close(2 * US, 8);
     write(dir.path(), &[(0, vec![bad])]);
     trace(dir.path(), &[]).assert().code(1).stderr(contains(

@@ -7,6 +7,7 @@ use crate::recording::Recording;
 use ctf::{name_of, Areas, Damage, Merge, Metadata, METADATA};
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use system::{regular_file, Error, Result};
@@ -42,6 +43,15 @@ impl Trace {
             parts = Chunks::list(dir)?.parts(dir);
         }
         if parts.is_empty() {
+            if let Some(newest) = newest_snapshot(dir) {
+                let why = format!(
+                    "it holds snapshots, each a trace: {0}/1 to {0}/{newest}; give one of them",
+                    dir.display()
+                );
+                return Err(Error::system(format!("{} is no trace", dir.display()))(
+                    io::Error::other(why),
+                ));
+            }
             return Self::open_one(dir, describe(dir)?);
         }
         // A chunk with a damaged description gets that of another chunk. They differ only in events.
@@ -140,4 +150,18 @@ pub fn areas(dir: &Path, uuid: Uuid) -> Result<Areas> {
         dirs = Chunks::list(dir)?.parts(dir);
     }
     Areas::find(&dirs, uuid)
+}
+
+/// The number of the newest snapshot in a directory that `rtrace record --snapshot-on` wrote.
+fn newest_snapshot(dir: &Path) -> Option<u64> {
+    if dir.join(METADATA).exists() {
+        return None;
+    }
+    let entries = fs::read_dir(dir).ok()?;
+    let numbers = entries.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let number = entry.file_name().to_str()?.parse().ok()?;
+        entry.path().join(METADATA).exists().then_some(number)
+    });
+    numbers.max()
 }

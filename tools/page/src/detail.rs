@@ -9,7 +9,8 @@ use super::data::{Data, Numbers};
 use super::packets::Packets;
 use super::stacks::Stacks;
 use super::timeline::Timeline;
-use analysis::dispatch::Dispatch;
+use analysis::engine::Engine;
+use analysis::loss::Account;
 use analysis::{Analysis, Catalogue};
 use ctf::{Clock, Item};
 use serde_json::{json, Map, Value as Json};
@@ -64,17 +65,14 @@ impl<'a> Details<'a> {
         let catalogue = Catalogue::new(&self.trace.metadata);
         let mut timeline = Timeline::bounded(&catalogue, Stacks::default(), LIMIT);
         let analyses: Vec<Box<dyn Analysis + '_>> = vec![timeline.gather()];
-        let mut dispatch = Dispatch::new(&catalogue, analyses);
+        let mut engine = Engine::new(&catalogue, Account::default(), analyses);
         while let Some((stream, item)) = feed.next_item(until)? {
-            match item {
-                Item::Packet(packet) => dispatch.packet(stream, &packet),
-                Item::Whole { timestamp } => dispatch.whole(stream, timestamp),
-                Item::Event(event) => dispatch.event(stream, &event),
-                Item::Damaged { timestamp, .. } => dispatch.lose_from(stream, timestamp),
-                Item::End { .. } => {}
+            // The end of the part is not the end of the trace.
+            if !matches!(item, Item::End { .. }) {
+                engine.item(stream, &item);
             }
         }
-        drop(dispatch.end(until));
+        drop(engine.end(until));
         let numbers = self.numbers(&timeline);
         let data = Data::new(
             &timeline,

@@ -353,11 +353,7 @@ impl<'a> Views<'a> {
         self.same(
             "calls",
             &report,
-            &[
-                ("the page", page),
-                ("chrome", chrome),
-                ("the table", table),
-            ],
+            &[("the page", page), ("chrome", chrome), ("the table", table)],
         );
         let counts: BTreeMap<_, _> = report
             .iter()

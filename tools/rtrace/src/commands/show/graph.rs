@@ -207,10 +207,10 @@ impl View for Graph {
             let end = described.engine.extent().end();
             self.account = described.engine.end(end).account;
             if let Some((durations, rows)) = self.summary.take() {
-                    table_of(out, durations, rows).map_err(no_text)?;
-                    if self.account.any() {
-                        lower_bounds(out).map_err(no_text)?;
-                    }
+                table_of(out, durations, rows).map_err(no_text)?;
+                if self.account.any() {
+                    lower_bounds(out).map_err(no_text)?;
+                }
             }
         }
         self.output.write()

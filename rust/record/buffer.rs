@@ -184,32 +184,51 @@ impl<P: WritePlatform> Buffer<P> {
         payload: impl FnOnce() -> (u64, W),
         again: impl FnOnce() -> Option<u64>,
     ) -> Result<(), Entered<'a, P>> {
-        let read = F::Clock::read(&entered.target().clock);
-        // Again, so that only `entered` is live while the clock is called.
-        let buffer = entered.target();
-        let time = F::Clock::settle(&buffer.clock, read);
-        let (payload, write) = payload();
-        let len = F::Header::SHORT.wrapping_add(payload);
-        let reserved = buffer.ring.reserve_open(len, || {
-            // A context that nested after the clock was read has left a later time. Then the
-            // unsigned difference is huge, and the record takes the other path.
-            let since_last = time.wrapping_sub(buffer.last_time.load());
-            label.is_short(since_last).then_some(time)
-        });
-        let Some(mut record) = reserved else {
+        let reserved = Self::reserve_open::<F, _>(
+            &entered,
+            label,
+            #[inline(always)]
+            || {
+                let (payload, write) = payload();
+                (F::Header::SHORT.wrapping_add(payload), write)
+            },
+        );
+        let Some((mut record, to, write)) = reserved else {
             return Err(entered);
         };
-        buffer.last_time.store(record.time);
-        let to = buffer.memory.record(record.memory);
-        let to = F::Header::write_short(to, label.id, record.time);
         write(to, entered.guard());
         if let Some(payload) = again() {
             record.len = F::Header::SHORT.wrapping_add(payload);
         }
-        if let Some(complete) = buffer.ring.commit(record) {
+        if let Some(complete) = entered.target().ring.commit(record) {
             Self::deliver_and_leave(complete, entered);
         }
         Ok(())
+    }
+
+    /// Reserves a record in the open packet, and writes its header. `size` returns the number of
+    /// bytes with the header, and a value for the caller.
+    #[inline(always)]
+    fn reserve_open<'a, F: Format, W>(
+        entered: &Entered<'a, P>,
+        label: &RecordLabel,
+        size: impl FnOnce() -> (u64, W),
+    ) -> Option<(Reserved<'a, P>, RecordWriter<'a>, W)> {
+        let read = F::Clock::read(&entered.target().clock);
+        // Again, so that only `entered` is live while the clock is called.
+        let buffer = entered.target();
+        let time = F::Clock::settle(&buffer.clock, read);
+        let (len, write) = size();
+        let record = buffer.ring.reserve_open(len, || {
+            // A context that nested after the clock was read has left a later time. Then the
+            // unsigned difference is huge, and the record takes the other path.
+            let since_last = time.wrapping_sub(buffer.last_time.load());
+            label.is_short(since_last).then_some(time)
+        })?;
+        buffer.last_time.store(record.time);
+        let to = buffer.memory.record(record.memory);
+        let to = F::Header::write_short(to, label.id, record.time);
+        Some((record, to, write))
     }
 
     /// Records an event in every case. The record may interrupt another one or be interrupted, may
@@ -222,10 +241,33 @@ impl<P: WritePlatform> Buffer<P> {
         label: &RecordLabel,
         payload: impl FnOnce() -> (u64, W),
     ) {
+        let reserved = Self::reserve_exclusive::<F, _>(entered, label, payload);
+        let Some((inside, record, to, write)) = reserved else {
+            return;
+        };
+        write(to);
+        let buffer = inside.target();
+        if let Some(complete) = buffer.ring.commit(record) {
+            buffer.deliver(complete);
+        }
+    }
+
+    /// As [`reserve_open`](Self::reserve_open), in every case. `payload` returns the number of bytes
+    /// after the header. [`None`]: the record was refused and counted.
+    #[inline(always)]
+    #[expect(clippy::type_complexity)] // Only for the two callers.
+    fn reserve_exclusive<'a, F: Format, W>(
+        entered: Entered<'a, P>,
+        label: &RecordLabel,
+        payload: impl FnOnce() -> (u64, W),
+    ) -> Option<(Exclusive<'a, P, Self>, Reserved<'a, P>, RecordWriter<'a>, W)> {
         let buffer = entered.target();
         let inside = match entered.exclusive() {
             Ok(inside) => inside,
-            Err(_entered) => return buffer.ring.lost().count(Lost::Nested),
+            Err(_entered) => {
+                buffer.ring.lost().count(Lost::Nested);
+                return None;
+            }
         };
         let (payload, write) = payload();
         // A record that does not fit with the short header does not fit with the extended one.
@@ -233,24 +275,24 @@ impl<P: WritePlatform> Buffer<P> {
             .ring
             .refuse_if_full(F::Header::SHORT.wrapping_add(payload))
         {
-            return inside.watch(true);
+            inside.watch(true);
+            return None;
         }
         let Some(record) =
             buffer.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
         else {
             // The buffer probably stays full for a while: see `admit`.
-            return inside.watch(true);
+            inside.watch(true);
+            return None;
         };
         buffer.last_time.store(record.time);
         let to = buffer.memory.record(record.memory);
-        write(if record.len.wrapping_sub(payload) == F::Header::SHORT {
+        let to = if record.len.wrapping_sub(payload) == F::Header::SHORT {
             F::Header::write_short(to, label.id, record.time)
         } else {
             F::Header::write_extended(to, label.id, record.time)
-        });
-        if let Some(complete) = buffer.ring.commit(record) {
-            buffer.deliver(complete);
-        }
+        };
+        Some((inside, record, to, write))
     }
 
     /// Like [`record_open`](Self::record_open), in two parts: this part reserves a record of `len`
@@ -261,20 +303,10 @@ impl<P: WritePlatform> Buffer<P> {
         label: &RecordLabel,
         len: u64,
     ) -> Result<(BegunOpen<'a, P>, RecordWriter<'a>), Entered<'a, P>> {
-        let read = F::Clock::read(&entered.target().clock);
-        let buffer = entered.target();
-        let time = F::Clock::settle(&buffer.clock, read);
-        let reserved = buffer.ring.reserve_open(len, || {
-            // As in `record_open`.
-            let since_last = time.wrapping_sub(buffer.last_time.load());
-            label.is_short(since_last).then_some(time)
-        });
-        let Some(record) = reserved else {
+        let Some((record, to, ())) = Self::reserve_open::<F, _>(&entered, label, || (len, ()))
+        else {
             return Err(entered);
         };
-        buffer.last_time.store(record.time);
-        let to = buffer.memory.record(record.memory);
-        let to = F::Header::write_short(to, label.id, record.time);
         let pending = record.pending();
         Ok((BegunOpen { entered, pending }, to))
     }
@@ -286,29 +318,10 @@ impl<P: WritePlatform> Buffer<P> {
         label: &RecordLabel,
         payload: u64,
     ) -> Option<(Begun<'a, P>, RecordWriter<'a>)> {
-        let buffer = entered.target();
-        let inside = match entered.exclusive() {
-            Ok(inside) => inside,
-            Err(_entered) => {
-                buffer.ring.lost().count(Lost::Nested);
-                return None;
-            }
-        };
-        // As in `record_any`.
-        if buffer
-            .ring
-            .refuse_if_full(F::Header::SHORT.wrapping_add(payload))
-        {
-            inside.watch(true);
-            return None;
-        }
-        let Some(record) =
-            buffer.reserve_any(label, F::Header::SHORT, F::Header::EXTENDED, payload)
-        else {
-            inside.watch(true);
-            return None;
-        };
-        Some(Begun::new::<F>(inside, record, label, payload))
+        let reserved = Self::reserve_exclusive::<F, _>(entered, label, || (payload, ()));
+        let (inside, record, to, ()) = reserved?;
+        let pending = record.pending();
+        Some((Begun { inside, pending }, to))
     }
 
     /// Admits a context that the watched gate has stopped, after an earlier record was refused. If
@@ -509,26 +522,7 @@ pub struct Begun<'a, P: WritePlatform> {
     pending: Pending<'a, P>,
 }
 
-impl<'a, P: WritePlatform> Begun<'a, P> {
-    /// Writes the header of the record.
-    fn new<F: Format>(
-        inside: Exclusive<'a, P, Buffer<P>>,
-        record: Reserved<'a, P>,
-        label: &RecordLabel,
-        payload: u64,
-    ) -> (Self, RecordWriter<'a>) {
-        let buffer = inside.target();
-        buffer.last_time.store(record.time);
-        let to = buffer.memory.record(record.memory);
-        let to = if record.len.wrapping_sub(payload) == F::Header::SHORT {
-            F::Header::write_short(to, label.id, record.time)
-        } else {
-            F::Header::write_extended(to, label.id, record.time)
-        };
-        let pending = record.pending();
-        (Self { inside, pending }, to)
-    }
-
+impl<P: WritePlatform> Begun<'_, P> {
     /// Commits the record, which is completely written.
     pub fn end(self) {
         let buffer = self.inside.target();

@@ -107,24 +107,24 @@ macro_rules! contexts {
 
 contexts! {
     /// Process.
-    Pid "pid": signed 32 = Load::Number(TaskNumber::PID);
+    Pid "pid": signed 32 = Load::Short(ShortLoad::Number(TaskNumber::PID));
     /// Thread.
-    Tid "tid": signed 32 = Load::Number(TaskNumber::TID);
+    Tid "tid": signed 32 = Load::Short(ShortLoad::Number(TaskNumber::TID));
     /// Priority as LTTng shows it.
-    Prio "prio": signed 32 = Load::Number(TaskNumber::PRIO);
+    Prio "prio": signed 32 = Load::Short(ShortLoad::Number(TaskNumber::PRIO));
     /// Nice value.
-    Nice "nice": signed 32 = Load::Number(TaskNumber::NICE);
+    Nice "nice": signed 32 = Load::Short(ShortLoad::Number(TaskNumber::NICE));
     /// CPU.
-    Cpu "cpu" in_trace "cpu_id": unsigned 32 = Load::Number(TaskNumber::CPU);
+    Cpu "cpu" in_trace "cpu_id": unsigned 32 = Load::Short(ShortLoad::Number(TaskNumber::CPU));
     /// Parent process.
-    Ppid "ppid": signed 32 = Load::Far(FarWord::PARENT_PID);
+    Ppid "ppid": signed 32 = Load::Short(ShortLoad::Far(FarWord::PARENT_PID));
     /// User and group: real, effective and saved.
-    Uid "uid": unsigned 32 = Load::Far(FarWord::UID);
-    Euid "euid": unsigned 32 = Load::Far(FarWord::EUID);
-    Suid "suid": unsigned 32 = Load::Far(FarWord::SUID);
-    Gid "gid": unsigned 32 = Load::Far(FarWord::GID);
-    Egid "egid": unsigned 32 = Load::Far(FarWord::EGID);
-    Sgid "sgid": unsigned 32 = Load::Far(FarWord::SGID);
+    Uid "uid": unsigned 32 = Load::Short(ShortLoad::Far(FarWord::UID));
+    Euid "euid": unsigned 32 = Load::Short(ShortLoad::Far(FarWord::EUID));
+    Suid "suid": unsigned 32 = Load::Short(ShortLoad::Far(FarWord::SUID));
+    Gid "gid": unsigned 32 = Load::Short(ShortLoad::Far(FarWord::GID));
+    Egid "egid": unsigned 32 = Load::Short(ShortLoad::Far(FarWord::EGID));
+    Sgid "sgid": unsigned 32 = Load::Short(ShortLoad::Far(FarWord::SGID));
     /// Namespaces, by the numbers of their inodes.
     CgroupNs "cgroup_ns": unsigned 32 = Load::Longer(LongerLoad::Namespace(NamespaceWord::CGROUP));
     IpcNs "ipc_ns": unsigned 32 = Load::Longer(LongerLoad::Namespace(NamespaceWord::IPC));
@@ -161,15 +161,20 @@ contexts! {
 /// The way to read a context. The kinds that most sets have come first, and are few: a probe tests for one
 /// after the other.
 #[derive(Clone, Copy)]
-#[repr(u8)]
 enum Load {
+    Short(ShortLoad),
+    /// The task's name.
+    Comm,
+    Longer(LongerLoad),
+}
+
+/// The way to read a number by a few instructions.
+#[derive(Clone, Copy)]
+enum ShortLoad {
     /// A number of the running task.
     Number(TaskNumber),
     /// A number in an object that the task points to.
     Far(FarWord),
-    /// The task's name.
-    Comm,
-    Longer(LongerLoad),
 }
 
 /// The way to read a context by a longer path.
@@ -192,12 +197,21 @@ impl Load {
     /// Reads the context, and writes it to a record. Any context, NMI included.
     #[inline(always)]
     fn write<'a>(&self, to: RecordWriter<'a>, now: &Moment<'_>) -> RecordWriter<'a> {
+        match self {
+            Self::Short(short) => short.write(to, now.guard),
+            Self::Comm => to.put(Task::current().comm()),
+            Self::Longer(longer) => longer.write(to, now),
+        }
+    }
+}
+
+impl ShortLoad {
+    #[inline(always)]
+    fn write<'a>(&self, to: RecordWriter<'a>, guard: &NoPreempt) -> RecordWriter<'a> {
         let task = Task::current();
         match self {
             Self::Number(number) => to.put(task.number(*number)),
-            Self::Far(word) => to.put(task.far_word(word, now.guard)),
-            Self::Comm => to.put(task.comm()),
-            Self::Longer(longer) => longer.write(to, now),
+            Self::Far(word) => to.put(task.far_word(word, guard)),
         }
     }
 }
@@ -236,7 +250,7 @@ impl Context {
     /// The field of the task that contains the context in the form of the record.
     fn field_of_task(self) -> Option<TaskWord> {
         match self.load()? {
-            Load::Number(number) => number.word(),
+            Load::Short(ShortLoad::Number(number)) => number.word(),
             _ => None,
         }
     }

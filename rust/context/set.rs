@@ -3,8 +3,9 @@
 //! The contexts that a channel records.
 
 use super::called::CalledContexts;
-use super::{ContextChoice, CounterKind, KernelCalls, Load, Moment, MAX_COUNTERS};
+use super::{ContextChoice, CounterKind, KernelCalls, Load, Moment, ShortLoad, MAX_COUNTERS};
 use crate::abi::schema::Field;
+use crate::arch::preempt::NoPreempt;
 use crate::record::memory::{RecordWriter, Space};
 use crate::sys::args::{Task, TaskWord};
 use crate::sys::counter::Counter;
@@ -132,16 +133,17 @@ impl ContextSet {
         if self.has_calls() || self.bytes < FIRST {
             return None;
         }
-        let (comm, is_list) = match &*self.loads {
-            [] => (false, false),
-            [Load::Comm] => (true, false),
-            _ => (false, true),
+        let (number, is_list) = match &*self.loads {
+            [] | [Load::Comm] => (None, false),
+            [Load::Short(number)] => (Some(*number), false),
+            _ => (None, true),
         };
         Some(ContextStart {
             bytes: self.bytes,
             first: self.first.unwrap_or(TaskWord::TID),
             first_bytes: self.first.map_or(0, |_| FIRST),
-            comm,
+            has_second: !self.loads.is_empty(),
+            number,
             is_list,
         })
     }
@@ -188,9 +190,11 @@ pub(crate) struct ContextStart {
     first: TaskWord,
     /// Bytes of this field, or 0 if it is not the first context.
     first_bytes: usize,
-    /// Whether the only other context is the task's name.
-    comm: bool,
     /// Whether there are other ones.
+    has_second: bool,
+    /// The only other context; [`None`] if that is the task's name.
+    number: Option<ShortLoad>,
+    /// Whether there are more contexts, or one that takes longer.
     is_list: bool,
 }
 
@@ -200,7 +204,8 @@ impl ContextStart {
         bytes: 0,
         first: TaskWord::TID,
         first_bytes: 0,
-        comm: false,
+        has_second: false,
+        number: None,
         is_list: false,
     };
 
@@ -217,10 +222,13 @@ impl ContextStart {
 
     /// Writes a set that is no list: the commonest ones, which need no loop.
     #[inline(always)]
-    pub(crate) fn write(&self, to: RecordWriter<'_>) {
+    pub(crate) fn write(&self, to: RecordWriter<'_>, guard: &NoPreempt) {
         let to = self.write_first(to);
-        if self.comm {
-            to.put(Task::current().comm());
+        if self.has_second {
+            match &self.number {
+                Some(number) => number.write(to, guard),
+                None => to.put(Task::current().comm()),
+            };
         }
     }
 

@@ -208,7 +208,7 @@ impl Probe {
             len,
             write,
             #[inline(always)]
-            |to, _| self.start.write(to),
+            |to, guard| self.start.write(to, guard),
         );
         if !recorded {
             take_any();

@@ -13,21 +13,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 use system::quantity;
 
-/// Measure how long threads wait for a CPU, or keep it, or interrupts are off, and show why the longest had to
+/// Measure how long threads wait for a CPU, and show why
 ///
-/// Whenever a thread had to wait longer than any before, a line says which, for which CPU, and who left that CPU
-/// then. At the end the longest wait is shown: who woke the thread, what the CPU did meanwhile (other
-/// threads, interrupts, softirqs), and in which function of the kernel it was left.
+/// Each time a thread waits longer than any before, a line names the thread, the CPU, and the thread that left the
+/// CPU then. At the end, the longest wait is shown: the thread that woke it, what the CPU did meanwhile (other
+/// threads, interrupts, softirqs), and the kernel function in which the CPU was left.
 ///
-/// With --preempt the same of threads that were asked to give up their CPU, until they did: as long as
-/// preemption was off, or interrupts were. The call stack is where it was preempted at last.
+/// With --preempt, the same is measured from the request to give up the CPU until the thread does, which takes as
+/// long as preemption or interrupts are off. The call stack shows where the thread was preempted.
 ///
-/// With --timer the same of a timer that fires on each CPU again and again, and is late by as long as interrupts were
-/// off: it interrupts the code that has just enabled them, whose call stack is shown; and, where the
-/// processor can count cycles, in which functions it was meanwhile.
+/// With --timer, the same is measured for a timer of each CPU, which is late by as long as interrupts are off. It
+/// interrupts the code that has just enabled them, whose call stack is shown. Where the processor can count cycles,
+/// the functions that ran meanwhile are shown, too.
 ///
-/// The module measures, and keeps what happens in flight recorders. rtrace takes a snapshot of these when the
-/// maximum grows, or with --threshold whenever a wait is as long as that. Times are local times of the day.
+/// The module measures, and keeps the events in flight recorders. rtrace takes a snapshot of these when the maximum
+/// grows, or with --threshold at each wait that is as long. Times are local times of the day.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -7,27 +7,28 @@ use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
-/// List the events that can be recorded, the contexts, or the functions of the kernel
+/// List events, contexts, or kernel functions that can be recorded
 ///
-/// Behind events marked [perf] rtrace has no probe: it takes them from perf, which costs several times as
-/// much.
+/// rtrace has no probe for events marked [perf]: it records them through perf, at several times the cost.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Also their names in ftrace and perf, where they are others, and their fields
+    /// Show names in ftrace and perf if they differ, and fields
     #[arg(short, long)]
     pub verbose: bool,
 
-    /// List what can be recorded beside events, the names for `record --context`
+    /// List the names for `record --context`
     #[arg(long, conflicts_with_all = ["verbose", "patterns", "functions"])]
     pub contexts: bool,
 
-    /// List the events of modules that are not loaded, which can be chosen before they are: by their names, or by a
-    /// pattern that names the subsystem
+    /// List the events of modules that are not loaded
+    ///
+    /// They can be chosen before the module is loaded: by their names, or by a pattern that names the subsystem.
     #[arg(long, conflicts_with_all = ["verbose", "contexts", "functions"])]
     pub awaited: bool,
 
-    /// List the functions of the kernel, for `record -k`, whose names match this one: a shell pattern; its
-    /// tracepoints behind `tracepoint:`
+    /// List the kernel functions for `record -k` that match PATTERN
+    ///
+    /// PATTERN is a shell pattern. `tracepoint:PATTERN` lists tracepoints.
     #[arg(long, value_name = "PATTERN", conflicts_with_all = ["verbose", "patterns"])]
     #[arg(add = ArgValueCompleter::new(complete::functions))]
     pub functions: Option<String>,
@@ -36,7 +37,7 @@ pub struct ListArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Only those that match one of these, as for `record -e`
+    /// Only events that match one of these, as for `record -e`
     #[arg(value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]
     #[arg(add = ArgValueCompleter::new(complete::events))]
     pub patterns: Vec<String>,

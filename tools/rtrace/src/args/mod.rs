@@ -149,7 +149,9 @@ pub enum Command {
     List(ListArgs),
     Status(StatusArgs),
     Start(Box<StartArgs>),
-    /// End the trace; what is in the buffers stays readable until the next start, or `free`
+    /// Stop the trace
+    ///
+    /// The events in the buffers stay readable until the next start, or until `rtrace session free`.
     Stop,
     Snapshot(SnapshotArgs),
     Recover(RecoverArgs),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// What protects a connection. The group `network` has the argument that says where to.
 #[derive(Debug, Args)]
 pub struct NetworkArgs {
-    /// For a connection: certificate of the authority that has signed those of both sides, PEM
+    /// Certificate of the authority that signed the certificates of both sides, PEM
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "FILE", requires_all = ["network", "cert", "key"])]
     pub ca: Option<PathBuf>,
@@ -18,13 +18,14 @@ pub struct NetworkArgs {
     #[arg(long, value_name = "FILE", requires_all = ["network", "ca", "key"])]
     pub cert: Option<PathBuf>,
 
-    /// The private key of that, PEM
+    /// Private key of this side's certificate, PEM
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "FILE", requires_all = ["network", "ca", "cert"])]
     pub key: Option<PathBuf>,
 
-    /// Connect by TCP without encryption and without asking who the other side is. Every user of both machines,
-    /// and everybody on the way, can then read the trace and change it
+    /// Use TCP without encryption and without a check of the other side
+    ///
+    /// Each user of both machines, and everyone on the network between them, can then read the trace and alter it.
     #[arg(hide_short_help = true)]
     #[arg(long, requires = "network", conflicts_with_all = ["ca", "cert", "key"])]
     pub plain: bool,

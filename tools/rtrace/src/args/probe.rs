@@ -4,7 +4,7 @@
 
 use clap::Args;
 
-/// Define events at functions of the kernel or of programs, or at tracepoints, show those there are, or take some away
+/// Define, list or delete probe events on functions and tracepoints
 ///
 /// SPEC is a function, what of its arguments is recorded, and what of its result:
 ///
@@ -37,11 +37,11 @@ Examples:
   rtrace record -k 'tracepoint:pelt_se_tp(se->avg.util_avg)' -- make
   rtrace probe --delete vfs_read__return")]
 pub struct ProbeArgs {
-    /// What to define; without one, the events there are are shown
+    /// Event to define; without one, the probe events are listed
     #[arg(value_name = "SPEC")]
     pub specs: Vec<String>,
 
-    /// Take this event away: SUBSYSTEM:EVENT, or the EVENT of a SPEC
+    /// Delete this event: SUBSYSTEM:EVENT, or the EVENT of a SPEC
     #[arg(long, value_name = "EVENT", conflicts_with = "specs")]
     pub delete: Vec<String>,
 

@@ -13,16 +13,14 @@ use system::quantity;
 
 /// Sample what the CPUs do while a command runs, or until Ctrl-C
 ///
-/// So often per second the kernel's perf interrupts what runs on each CPU; its call stack, in the kernel and
-/// in the program, is recorded as an event, with process, thread and name. At the end the functions are
-/// printed in which most samples are; the trace is in DIR for all else: `rtrace report --profile`,
-/// `rtrace export flamegraph`, `pprof`, `folded` or `perf-script`.
+/// The kernel's perf interrupts each CPU at the given frequency. Each sample is an event with process, thread,
+/// name, and the call stacks of kernel and program. At the end, the functions with most samples are printed. DIR
+/// has the trace, for `rtrace report --profile` and `rtrace export flamegraph`, `pprof`, `folded` or `perf-script`.
 ///
-/// Of COMMAND only it and what it starts is sampled, unless -a is given.
+/// With COMMAND, only COMMAND and the processes it starts are sampled, unless -a is given.
 ///
-/// Programs' stacks are followed by frame pointers: of code compiled without them callers are missing.
-/// What is recorded so can be recorded beside other events, too:
-/// `rtrace record -e profile -e sched --context tid,comm,callstack-kernel,callstack-user --symbols`.
+/// Stacks of programs are followed by frame pointers: callers that were compiled without them are missing. Samples
+/// can be recorded beside other events: `rtrace record -g -e profile -e sched`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

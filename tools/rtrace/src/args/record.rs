@@ -14,22 +14,21 @@ use system::quantity;
 
 /// Record the whole machine while COMMAND runs, or until Ctrl-C; with --only, COMMAND alone
 ///
-/// Makes a session of its own, runs COMMAND, stops, writes everything to DIR, and destroys the
-/// session: what other sessions record goes on, and others may record at the same time. Needs no
-/// daemon. Without COMMAND, -p ends the recording when its processes have ended. If COMMAND cannot be run
-/// nothing is recorded, and no DIR is left. Without -e and -x the
-/// module's default events are recorded. The last line is `N events recorded, M lost`.
+/// rtrace makes a session, runs COMMAND, stops the trace, writes it to DIR, and destroys the session. Other
+/// sessions continue, and others may record at the same time. No daemon is needed. Without COMMAND, -p ends the
+/// recording when its processes have ended. If COMMAND cannot be run, nothing is recorded and no DIR is left.
+/// Without -e and -x, the module's default events are recorded. The last line is `N events recorded, M lost`.
 ///
-/// With --session it records in that session, which must be stopped, and puts its settings back as
-/// they were. Killed by SIGKILL it leaves its session `record-PID`, and the memory of that, until
-/// the next `rtrace record`, or `rtrace session destroy record-PID`.
+/// With --session, rtrace records in that session, which must be stopped, and restores its settings afterwards. If
+/// rtrace is killed by SIGKILL, its session `record-PID` and the memory of that remain until the next `rtrace
+/// record`, or until `rtrace session destroy record-PID`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Channels:
   rtrace record -e sched --channel calls:4Mx4 -e syscalls --channel last:64Kx8:overwrite -e timer
 
-  records scheduling in channel0, system calls in large buffers of their own, and of the timers
-  the newest only: channels in overwrite mode are read at the end. The trace has a file
+  records scheduling in channel0, system calls in large buffers of their own, and only the newest
+  events of timers: channels in overwrite mode are read at the end. The trace has a file
   CHANNEL_cpuN for each channel and CPU, which viewers show as one trace.
 
 To another machine, where `rtraced --listen` writes it:
@@ -39,8 +38,8 @@ Until something happens:
   rtrace record --overwrite --until 'event:sched:sched_switch if prev_prio < 0' -e sched
   rtrace record --overwrite --snapshot-on failure --snapshot-on 'log:BUG|WARNING' -- ./flaky-test
 
-  The first ends at the first such switch, and writes what led to it. Of the second, nothing is
-  written if neither the test fails nor the kernel complains.
+  The first ends at the first such switch, and writes the events before it. The second writes
+  nothing if the test succeeds and the kernel reports no trouble.
 
 Exit codes:
   that of COMMAND; 128 + N if signal N ended it; 0 without COMMAND

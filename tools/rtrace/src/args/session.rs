@@ -19,10 +19,10 @@ pub struct StatusArgs {
 
 /// Start a new trace, for `rtraced` or `rtrace snapshot` to read
 ///
-/// Options change the session's settings, or FILE does; what is not given stays as it is. What is not
-/// the default then is shown (`rtrace status` has the details); `rtrace session reset` puts it back. A channel
-/// that is not there is made, and stays as long as the session. With --config it is the session of the
-/// file, if there is no --session. What is refused changes nothing.
+/// The options, or FILE, change settings of the session; other settings stay. Settings that differ from the
+/// defaults are then shown (`rtrace status` has the details), and `rtrace session reset` restores the defaults. A
+/// channel that does not exist is created, and lives as long as the session. With --config and without --session,
+/// the session is that of the file. A refused option changes nothing.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -33,20 +33,20 @@ pub struct StartArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
 
-    /// When a buffer is full overwrite its oldest events (flight recorder)
+    /// A full buffer overwrites its oldest events (flight recorder)
     #[arg(long, conflicts_with = "discard")]
     pub overwrite: bool,
 
-    /// When a buffer is full discard new events
+    /// A full buffer discards new events
     #[arg(long, conflicts_with = "config")]
     pub discard: bool,
 }
 
-/// Write what the buffers hold at this moment to a new trace
+/// Write the contents of the buffers to a new trace
 ///
-/// For a session that nobody else reads, such as a flight recorder started with `rtrace
-/// start --overwrite`. Recording goes on. What was written has left the buffers; what comes meanwhile
-/// stays there for the next snapshot. `rtraced --snapshots` writes one at each SIGUSR2.
+/// This is for a session without a reader, such as a flight recorder started with `rtrace start --overwrite`. The
+/// recording continues. Events that were written have left the buffers; later events stay there for the next
+/// snapshot. `rtraced --snapshots` writes a snapshot at each SIGUSR2.
 #[derive(Debug, Args)]
 pub struct SnapshotArgs {
     /// Directory for the trace: new or empty
@@ -57,17 +57,15 @@ pub struct SnapshotArgs {
     pub access: AccessArgs,
 }
 
-/// Write what a kernel that went down left in its memory to a new trace
+/// Write the buffers of a crashed kernel to a new trace
 ///
-/// In reserved memory: for a channel whose file `memory` names memory that `reserve_mem=` on the kernel's
-/// command line reserves. When the kernel went down while the channel was recorded, the trace is still there
-/// after the reboot, up to the last event, if the machine kept its memory. Once it is on the disk the memory
-/// is free to be recorded in again.
+/// Without --vmcore, the buffers are in reserved memory: the file `memory` of the channel names memory that
+/// `reserve_mem=` on the kernel's command line reserves. If the machine kept its memory over the reboot, the trace
+/// is complete up to the last event. When the trace is on the disk, the memory is free for the next recording.
 ///
-/// With --vmcore, in a dump of the kernel's memory, such as kdump writes: an ELF file, or what makedumpfile
-/// made of it. What the buffers of all sessions held is written as a trace for each session, DIR/SESSION; of
-/// one only with --session. It takes drgn (package python3-drgn), but neither the kernel's debugging
-/// information, nor the machine, nor rtrace's module.
+/// With --vmcore, the buffers are in a dump of the kernel's memory, such as kdump writes: an ELF file, or one that
+/// makedumpfile made of it. Each session gets a trace DIR/SESSION; with --session only that one. This needs drgn
+/// (package python3-drgn), but neither debugging information, nor the machine, nor rtrace's module.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example, with `reserve_mem=64M:2M:rtrace` on the kernel's command line:
@@ -82,11 +80,11 @@ pub struct RecoverArgs {
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
 
-    /// What the buffers hold in this dump of a kernel's memory
+    /// Read the buffers from this dump of a kernel's memory
     #[arg(long, value_name = "FILE")]
     pub vmcore: Option<PathBuf>,
 
-    /// The channel whose memory it is
+    /// Channel of the reserved memory
     #[arg(long, value_name = "NAME", default_value = control::FIRST_CHANNEL, conflicts_with = "vmcore")]
     pub channel: String,
 
@@ -98,11 +96,11 @@ pub struct RecoverArgs {
     pub access: AccessArgs,
 }
 
-/// Record a text with its time, in every session that records
+/// Record a text with its time in every active session
 ///
-/// The trace has it as the event `rtrace_marker`, whatever events were chosen. With --session only
-/// that session records it. Fails if none does. `echo TEXT > /sys/kernel/debug/rtrace/marker` does
-/// the same.
+/// The trace has the text as the event `rtrace_marker`, whatever events were chosen. With --session only that
+/// session records it. The command fails if no session records it. `echo TEXT > /sys/kernel/debug/rtrace/marker`
+/// does the same.
 #[derive(Debug, Args)]
 pub struct MarkArgs {
     /// The text, at most 1023 bytes; several words are joined by blanks
@@ -110,15 +108,15 @@ pub struct MarkArgs {
     pub text: Vec<String>,
 }
 
-/// Record what there is at this moment: threads, open files, namespaces, devices
+/// Record the current state: threads, open files, namespaces, devices
 ///
-/// A trace tells what changes. Of what began before, it then has an event `lttng_statedump_...`: for each
-/// thread (name, process, parent), its namespaces and open files, interrupts and their handlers, network
-/// interfaces, block devices, CPUs, modules, mounts and cgroups. Reports, pages and viewers take names from
-/// there. The session must be one that was started with --state, or record events of `statedump` otherwise.
+/// A trace has changes only. For what began before, this adds events `lttng_statedump_...`: each thread (name,
+/// process, parent), its namespaces and open files, interrupts and their handlers, network interfaces, block
+/// devices, CPUs, modules, mounts and cgroups. Reports, pages and viewers take names from there. The session must
+/// be started with --state, or record events of `statedump`.
 ///
-/// `echo 1 > /sys/kernel/debug/rtrace/sessions/NAME/statedump` records the kernel's part of it alone:
-/// threads, namespaces and open files.
+/// `echo 1 > /sys/kernel/debug/rtrace/sessions/NAME/statedump` records only the kernel's part: threads, namespaces
+/// and open files.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

@@ -10,16 +10,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 use system::quantity;
 
-/// Show which threads use the CPUs, how long they wait for one, and which system calls they make
+/// Show the threads that use the CPUs, their waits and calls
 ///
-/// The table is of the last second, and a new one comes each second. CPU% is of one CPU. Wake-ups are
-/// those after which the thread ran; `worst` is how long the longest of these waited for a CPU. The call
-/// is the one that the thread made most often.
+/// Each table is of the last second. CPU% is the share of one CPU. Wake-ups are those after which the thread ran;
+/// `worst` is the longest of their waits for a CPU. The call is the one that the thread made most often.
 ///
-/// Keys: q ends; p or the space bar stops the table and lets it go on; c, s, u, w, y, e, t sort by CPU,
-/// switches, wake-ups, wait, system calls, errors, thread id.
+/// Keys: q ends; p or the space bar stops the table and continues it; c, s, u, w, y, e, t sort by CPU, switches,
+/// wake-ups, wait, system calls, errors, thread id.
 ///
-/// Where standard output is no terminal, tables are printed one behind the other, as with --batch.
+/// If standard output is no terminal, tables are printed one after the other, as with --batch.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

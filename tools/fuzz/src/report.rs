@@ -7,7 +7,7 @@ use analysis::summary::Summary;
 use ctf::{Item, Metadata};
 use std::path::{Path, PathBuf};
 use store::Trace;
-use terminal::date::readable;
+use terminal::date;
 
 /// Makes a report of a trace with one stream. The stream was read before; `all` is its contents.
 pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
@@ -37,7 +37,8 @@ pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
     assert_eq!(merged(&trace), (events, places));
     assert_eq!(summary.head.begin_ns.is_some(), packets > 0);
     if let Some(begin) = summary.head.begin_ns {
-        assert!(readable(begin).ends_with(" UTC"));
+        date::use_utc();
+        assert!(date::readable(begin).ends_with(" UTC"));
     }
 }
 

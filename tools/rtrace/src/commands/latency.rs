@@ -136,7 +136,14 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
             }
         }
         None => {
-            tell("measuring until Ctrl-C");
+            let until = match options.conditions.duration {
+                Some(_) => "the time has passed, or Ctrl-C",
+                None => "Ctrl-C",
+            };
+            tell(format_args!(
+                "measuring until {until}; times are in {}",
+                date::zone_name(None)
+            ));
             None
         }
     };

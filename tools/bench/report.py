@@ -15,7 +15,7 @@ import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "choices", "ways", "calls", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall")
+PARTS = ("instructions", "choices", "ways", "calls", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall", "reading")
 TWICE = ("instructions", "choices", "ways", "calls", "scaling", "primitives", "handover")
 HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 
@@ -303,6 +303,18 @@ def wall(data, charts):
     yield table("Wall time per event, ns, 2 CPUs at once (emulated, and noisy: median of "
                 f"{data['rounds']})", ["", *SITES.values()],
                 [[label, *(against(of[site], ours[site]) for site in SITES)] for label, of in data["tracers"].items()])
+
+
+def reading(data, charts):
+    million = lambda rate: "-" if rate is None else f"{rate / 1e6:.{2 if rate < 1e6 else 1}f}"
+    for name, trace in data.items():
+        tools = trace["tools"]
+        counts = sorted({int(cpus) for of in tools.values() for cpus in of})
+        yield table(f"Reading a trace of {trace['events']:,} events ({name}): millions of events per second", [
+            "", *(f"{cpus} CPU{'s' if cpus > 1 else ''}" for cpus in counts), "CPU time, ns per event", "memory, MiB"], [
+            [tool, *(million(of.get(str(cpus), {}).get("rate")) for cpus in counts), number(of[min(of)]["cpu"]),
+             number(max(run["memory"] for run in of.values()) / 2**20)] for tool, of in tools.items()],
+            "Of several runs the shortest; CPU time of the fewest CPUs measured. babeltrace2 uses one CPU.")
 
 
 def measured(path):

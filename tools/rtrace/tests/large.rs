@@ -138,7 +138,7 @@ fn claim(dir: &Path, cpu: u32, bytes: u64, packet: Vec<u8>) {
     file.set_len(bytes).unwrap();
 }
 
-/// The bound is 64 KiB for each stream and 16 MiB for one event at a time; the rest of what the process
+/// The bound is 384 KiB for each stream and 16 MiB for one event at a time; the rest of what the process
 /// may have is its program. 64 packets of 1 GiB each are far beyond it.
 const MEMORY: &str = "-v 524288";
 

@@ -30,7 +30,7 @@ pub struct Part {
     held: usize,
 }
 
-/// What writes the file.
+/// The writer of a file: a thread may have it.
 enum Writer {
     /// Idle.
     Here(Box<SerializedFileWriter<Appended>>),

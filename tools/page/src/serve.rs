@@ -27,10 +27,8 @@ const HEADERS: usize = 64;
 /// Time that a browser may take for a request, or to receive some of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Headers of each answer. The page needs no other site, and no other site may use it.
-const SECURITY: &str = "Content-Security-Policy: default-src 'none'; connect-src 'self'; \
-    style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
-    frame-ancestors 'none'\r\n\
+/// Headers of each answer: no other site may use it. The page itself says what it may load (page.html).
+const SECURITY: &str = "Content-Security-Policy: frame-ancestors 'none'\r\n\
     Cross-Origin-Resource-Policy: same-origin\r\n\
     Cross-Origin-Opener-Policy: same-origin\r\n\
     Referrer-Policy: no-referrer\r\n\

@@ -93,7 +93,8 @@ fn it_answers_the_page_and_its_parts_and_nothing_else() {
     let page = served.get(&format!("/{token}/"));
     assert_eq!(status(&page), "200");
     for line in [
-        "Content-Security-Policy: default-src 'none'; connect-src 'self';",
+        "content=\"default-src 'none'; connect-src 'self'; style-src",
+        "Content-Security-Policy: frame-ancestors 'none'",
         "Referrer-Policy: no-referrer",
         "Cross-Origin-Resource-Policy: same-origin",
         "Cache-Control: no-store",

@@ -25,8 +25,9 @@ mod values;
 
 pub use choice::Choice;
 pub use names::save_names;
-pub use output::Target;
-pub use tables::Tables;
+pub use output::{Output, Target};
+pub use pass::Exported;
+pub use tables::{announce, host, read, Tables};
 
 use analysis::loss::{Content, Losses};
 use analysis::whose::Whose;
@@ -37,7 +38,6 @@ use csv::Csv;
 use ctf::Metadata;
 use folded::{Folded, Shape};
 use format::Format;
-use pass::Exported;
 use perf_script::PerfScript;
 use perfetto::Perfetto;
 use pprof::Pprof;
@@ -281,7 +281,7 @@ fn say_what_came_of_it(exported: &Exported, target: &Target) {
 }
 
 /// Says what is odd about the trace, and what of it is missing or not known.
-fn say_losses(exported: &Exported) {
+pub fn say_losses(exported: &Exported) {
     exported.warnings.iter().for_each(say);
     let Losses {
         packets_lost,

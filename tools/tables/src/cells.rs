@@ -3,7 +3,9 @@
 //! The cells of a column that are not written yet.
 
 use crate::column::{width, Column, Kind};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
+};
 use parquet::errors::Result;
 use parquet::file::writer::SerializedColumnWriter;
 use std::mem::{replace, take};
@@ -24,7 +26,7 @@ const BATCH: usize = 1024;
 
 /// Cells of one column. A value that does not fit the column becomes an empty cell.
 pub trait Cells: Send {
-    /// Adds an integer, given as its bits. A signed one is sign-extended.
+    /// Adds a number, given as its bits. A signed integer is sign-extended.
     fn integer(&mut self, _bits: u64) {
         self.null();
     }
@@ -54,6 +56,7 @@ pub fn cells(column: &Column) -> Box<dyn Cells> {
     match column.kind {
         Kind::Time | Kind::Clock => numbers::<Int64Type>(|bits| bits as i64),
         Kind::Flag => numbers::<BoolType>(|bits| bits != 0),
+        Kind::Real => numbers::<DoubleType>(f64::from_bits),
         Kind::Text => Box::new(Texts::default()),
         Kind::Integer { bits: 33.., .. } => numbers::<Int64Type>(|bits| bits as i64),
         Kind::Integer { bits, signed } => numbers::<Int32Type>(narrow(bits, signed)),

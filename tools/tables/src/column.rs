@@ -32,6 +32,8 @@ pub enum Kind {
         /// Whether it is signed.
         signed: bool,
     },
+    /// A floating-point number.
+    Real,
     /// A text. If there are few different texts, the file has each once, and numbers that refer to them: a
     /// dictionary.
     Text,
@@ -61,6 +63,7 @@ impl Column {
             Kind::Time => leaf(name, Physical::INT64, Some(MICROSECONDS)),
             Kind::Clock => leaf(name, Physical::INT64, None),
             Kind::Flag => leaf(name, Physical::BOOLEAN, None),
+            Kind::Real => leaf(name, Physical::DOUBLE, None),
             Kind::Text => leaf(name, Physical::BYTE_ARRAY, Some(LogicalType::String)),
             Kind::Integer { bits, signed } => integer(name, bits, signed),
             Kind::List { bits, signed } => {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tables of one trace, until they are complete.
+//! The files of the tables of one trace, until they are complete.
 
 use crate::column::Column;
 use crate::path;
 use crate::row::Row;
 use crate::table::{Place, Table};
-use crate::{Error, Result};
+use crate::{Error, Result, TableId};
 use rustix::fs::{renameat_with, RenameFlags, CWD};
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -20,8 +20,8 @@ use tempfile::{Builder, TempDir};
 /// Maximum memory for rows of all tables, in bytes. As much again is being written at most.
 const MEMORY: usize = 32 << 20;
 
-/// Tables that are being written, in a hidden folder inside their destination. The drop removes them.
-pub struct Folder {
+/// Files that are being written, in a hidden folder inside their destination. The drop removes them.
+pub struct Files {
     to: PathBuf,
     temporary: TempDir,
     _made: Option<Made>,
@@ -34,11 +34,7 @@ pub struct Folder {
     writing: Option<usize>,
 }
 
-/// A table of a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableId(usize);
-
-impl Folder {
+impl Files {
     /// Creates tables in `to`, with rows of this host. Creates `to` if it does not exist. The names of the
     /// files contain `label`.
     pub fn new(to: &Path, host: &str, label: &str) -> Result<Self> {

@@ -7,21 +7,27 @@
 //! ```
 //!
 //! Rows are added one by one. Memory use depends neither on their number nor on the number of tables. A file
-//! appears in DIR only when all files are complete.
+//! appears in DIR only when all files are complete. Or a program takes the rows: [`Rows`].
 
 #![forbid(unsafe_code)]
 
 mod cells;
 mod column;
 mod folder;
+mod output;
 mod part;
 mod path;
 mod row;
+mod rows;
+mod single;
 mod table;
 
 pub use column::{Column, Kind};
-pub use folder::{Folder, TableId};
+pub use output::{Folder, TableId};
+pub use path::date;
 pub use row::Row;
+pub use rows::{Cell, Rows};
+pub use single::Single;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,6 +46,9 @@ pub enum Error {
     /// A file to write exists already.
     #[error("{0} is there already")]
     Exists(PathBuf),
+    /// A program does not take a row.
+    #[error(transparent)]
+    Rows(io::Error),
     /// The Parquet library refused an operation.
     #[error("cannot write the table {table}: {error}")]
     Parquet {

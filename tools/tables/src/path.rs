@@ -15,9 +15,18 @@ pub fn day(ns: i64) -> i64 {
     ns.div_euclid(DAY)
 }
 
+/// The day of a time in nanoseconds since the epoch, UTC.
+pub fn date(ns: i64) -> Date {
+    of_day(day(ns))
+}
+
+fn of_day(day: i64) -> Date {
+    Date::constant(1970, 1, 1).saturating_add(Span::new().days(day))
+}
+
 /// Folder of a table's rows of a day, relative to the folder of all tables.
 pub fn partition(table: &str, host: &str, day: i64) -> PathBuf {
-    let date = Date::constant(1970, 1, 1).saturating_add(Span::new().days(day));
+    let date = of_day(day);
     let names = [escaped(table), self::host(host), format!("date={date}")];
     names.iter().collect()
 }

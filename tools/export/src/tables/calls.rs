@@ -69,6 +69,9 @@ impl Calls {
             return Ok(None);
         }
         let table = made(folder, "syscalls", THREAD.into_iter().chain(COLUMNS), begin)?;
+        if !folder.wants(table) {
+            return Ok(None);
+        }
         Ok(Some(Self {
             clock: catalogue.metadata().clock,
             table,

@@ -18,8 +18,8 @@ pub const COMMON: [(&str, Kind); 6] = [
     ("task_comm", Kind::Text),
 ];
 
-/// The columns of the folders' names.
-const PARTITIONS: [&str; 2] = ["host", "date"];
+/// The columns of the folders' names, and the column `trace` of `rtrace query`.
+const PARTITIONS: [&str; 3] = ["host", "date", "trace"];
 
 /// The columns of a type of event: the common ones, its fields, its contexts. No two have the same name,
 /// not even in other letters, as SQL has it: what would be called as one before it has `field_` or `context_`

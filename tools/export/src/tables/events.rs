@@ -41,7 +41,9 @@ impl Events {
                 let prefix = if is_taken { "event_" } else { "" };
                 let name = format!("{prefix}{}", layout.name);
                 let table = folder.table(name, &columns(class, layout));
-                tables.insert(key(layout), (table, Filled::of(class, layout)));
+                if folder.wants(table) {
+                    tables.insert(key(layout), (table, Filled::of(class, layout)));
+                }
             }
         }
         Self {

@@ -39,6 +39,9 @@ impl InterruptTable {
             return Ok(None);
         }
         let table = made(folder, "interrupts", COLUMNS, begin)?;
+        if !folder.wants(table) {
+            return Ok(None);
+        }
         Ok(Some(Self {
             clock: catalogue.metadata().clock,
             table,

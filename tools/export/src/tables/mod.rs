@@ -19,7 +19,7 @@ use analysis::schedule::{Schedule, Span};
 use analysis::{Catalogue, EventKey};
 use anyhow::{bail, Context};
 use calls::Calls;
-use ctf::{Clock, Event, Item};
+use ctf::{Clock, Event, Item, Metadata};
 use events::Events;
 use interrupts::InterruptTable;
 use losses::LossTable;
@@ -29,7 +29,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use store::Trace;
 use symbols::Symbols;
-use tables::{Column, Folder, Kind, Row, TableId};
+use tables::{Column, Folder, Kind, Row, Rows, TableId};
 use terminal::{progress, say};
 use threads::Threads;
 
@@ -68,6 +68,35 @@ pub fn export(options: &Tables) -> anyhow::Result<()> {
     damaged
 }
 
+/// The host of a trace, as its tables call it.
+pub fn host(metadata: &Metadata) -> &str {
+    let host = metadata.env.get("hostname").map(String::as_str);
+    host.filter(|host| !host.is_empty()).unwrap_or(NAMELESS)
+}
+
+/// Announces the tables of a trace, and adds no row.
+pub fn announce(dir: &Path, trace: &Trace, rows: Box<dyn Rows>) -> anyhow::Result<()> {
+    let chosen = Choice::default().events(&trace.metadata)?;
+    Writer::new(dir, trace, &chosen, Folder::program(rows), 0)?;
+    Ok(())
+}
+
+/// Hands the rows of a trace to a program. `progress` gets the size of each piece that was read, and may stop it.
+pub fn read(
+    dir: &Path,
+    trace: &Trace,
+    rows: Box<dyn Rows>,
+    progress: impl FnMut(u64) -> io::Result<()>,
+) -> anyhow::Result<Exported> {
+    let choice = Choice::default();
+    let chosen = choice.events(&trace.metadata)?;
+    let mut tables = Writer::new(dir, trace, &chosen, Folder::program(rows), 0)?;
+    let out = &mut io::sink();
+    let exported = pass::read(trace, &choice, chosen, &mut tables, out, progress)?;
+    tables.folder.finish(false)?;
+    Ok(exported)
+}
+
 fn one(
     dir: &Path,
     options: &Tables,
@@ -75,8 +104,7 @@ fn one(
 ) -> anyhow::Result<(Exported, usize)> {
     let trace = Trace::open(dir)?;
     let chosen = options.choice.events(&trace.metadata)?;
-    let host = trace.metadata.env.get("hostname").map(String::as_str);
-    let host = host.filter(|host| !host.is_empty()).unwrap_or(NAMELESS);
+    let host = host(&trace.metadata);
     let begin = epoch(&trace.metadata.clock, begin(&trace)?);
     // Chunks of a trace are traces with the same identity.
     let label = format!("{}-{begin}", trace.metadata.uuid);

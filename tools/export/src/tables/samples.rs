@@ -43,6 +43,9 @@ impl Samples {
             return Ok(None);
         }
         let table = made(folder, "samples", THREAD.into_iter().chain(COLUMNS), begin)?;
+        if !folder.wants(table) {
+            return Ok(None);
+        }
         Ok(Some(Self {
             clock: catalogue.metadata().clock,
             symbols: symbols(),

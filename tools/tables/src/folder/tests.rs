@@ -58,7 +58,7 @@ fn text(row: &Record) -> String {
     cells.collect::<Vec<_>>().join(" ")
 }
 
-fn add(folder: &mut Folder, table: TableId, ns: i64) {
+fn add(folder: &mut Files, table: TableId, ns: i64) {
     let mut row = folder.row(table, ns).unwrap();
     row.integer(ns as u64);
     row.integer(7);
@@ -69,7 +69,7 @@ fn add(folder: &mut Folder, table: TableId, ns: i64) {
 #[test]
 fn values_come_back() {
     let dir = tempfile::tempdir().unwrap();
-    let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
+    let mut folder = Files::new(dir.path(), "h", "x").unwrap();
     let table = folder.table("t", &columns());
     add(&mut folder, table, 5);
     // A cell that is not filled is empty.
@@ -105,7 +105,7 @@ fn types_are_those_of_earlier_files() {
     ];
     let columns = kinds.map(|(name, kind)| Column::new(name, kind));
     let dir = tempfile::tempdir().unwrap();
-    let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
+    let mut folder = Files::new(dir.path(), "h", "x").unwrap();
     let table = folder.table("t", &columns);
     folder.open(table, 0).unwrap();
     folder.finish(false).unwrap();
@@ -158,7 +158,7 @@ fn cells_are_as_wide_as_their_column() {
         .map(|(number, kind)| Column::new(number.to_string(), *kind))
         .collect();
     let dir = tempfile::tempdir().unwrap();
-    let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
+    let mut folder = Files::new(dir.path(), "h", "x").unwrap();
     let table = folder.table("t", &columns);
     for bits in [0, 1, -2_i64 as u64] {
         let mut row = folder.row(table, 0).unwrap();
@@ -184,7 +184,7 @@ fn cells_are_as_wide_as_their_column() {
 #[test]
 fn texts_and_lists_of_many_rows_come_back() {
     let dir = tempfile::tempdir().unwrap();
-    let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
+    let mut folder = Files::new(dir.path(), "h", "x").unwrap();
     let columns = [
         Column::new("text", Kind::Text),
         Column::new("list", list(8, false)),
@@ -214,7 +214,7 @@ fn texts_and_lists_of_many_rows_come_back() {
 fn what_is_there_is_not_overwritten_unless_told() {
     let dir = tempfile::tempdir().unwrap();
     let write = |label: &str, rows: i64, replaces| {
-        let mut folder = Folder::new(dir.path(), "h", label).unwrap();
+        let mut folder = Files::new(dir.path(), "h", label).unwrap();
         let table = folder.table("t", &columns());
         (0..rows).for_each(|row| add(&mut folder, table, row * DAY));
         folder.finish(replaces)
@@ -233,7 +233,7 @@ fn what_is_there_is_not_overwritten_unless_told() {
 #[test]
 fn nothing_is_left_of_what_is_not_finished() {
     let dir = tempfile::tempdir().unwrap();
-    let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
+    let mut folder = Files::new(dir.path(), "h", "x").unwrap();
     let table = folder.table("t", &columns());
     add(&mut folder, table, 0);
     folder.tables[0].flush().unwrap();
@@ -244,7 +244,7 @@ fn nothing_is_left_of_what_is_not_finished() {
 #[test]
 fn late_rows_of_a_day_have_its_file() {
     let dir = tempfile::tempdir().unwrap();
-    let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
+    let mut folder = Files::new(dir.path(), "h", "x").unwrap();
     let table = folder.table("t", &columns());
     // Two days are open at a time.
     let days = [0, 1, 0, 1, 2, 0];
@@ -257,7 +257,7 @@ fn late_rows_of_a_day_have_its_file() {
 #[test]
 fn memory_does_not_grow_with_the_number_of_tables() {
     let dir = tempfile::tempdir().unwrap();
-    let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
+    let mut folder = Files::new(dir.path(), "h", "x").unwrap();
     folder.memory = 1 << 20;
     let tables: Vec<_> = (0..800)
         .map(|number| folder.table(format!("t{number}"), &columns()))
@@ -279,7 +279,7 @@ fn memory_does_not_grow_with_the_number_of_tables() {
 fn a_failed_replacement_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let made = |tables: &[&str], ns| {
-        let mut folder = Folder::new(dir.path(), "h", "x").unwrap();
+        let mut folder = Files::new(dir.path(), "h", "x").unwrap();
         for name in tables {
             let table = folder.table(*name, &columns());
             add(&mut folder, table, ns);

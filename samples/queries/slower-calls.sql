@@ -16,5 +16,5 @@ WITH days AS (
 SELECT host, name, calls, before_ns, p50_ns
 FROM changes
 WHERE date = (SELECT MAX(date) FROM syscalls) AND p50_ns > 1.5 * before_ns
-ORDER BY p50_ns / before_ns DESC, host, name
+ORDER BY 1.0 * p50_ns / before_ns DESC, host, name
 LIMIT 20

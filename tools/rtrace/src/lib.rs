@@ -58,6 +58,10 @@ pub fn main() -> ExitCode {
         } => report::report(&dir, &questions, &output),
         Action::Graph { dir, summary } => show::graph(&dir, summary),
         Action::Export(options) => export::export(&options),
+        Action::Query(options) => query::query(&options),
+        Action::ListQueries { dirs } => {
+            query::list(&dirs).and_then(|text| Ok(terminal::print(&text)?))
+        }
         Action::List {
             patterns,
             verbose,

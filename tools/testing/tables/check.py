@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Usage: check.py duckdb | spark TABLES QUERIES REPORTS ANSWERS
+       check.py query ANSWERS ROWS
        check.py babeltrace TABLES TEXT
 
 Asks the ready queries of tables that scripts/tables-test has exported, with DuckDB or with Spark. DuckDB's answers
 are kept in ANSWERS; Spark's must be the same. DuckDB's figures must be those of `rtrace report --json`, of which
-REPORTS has one for each trace. Or compares the tables of one trace, event by event, with TEXT, which babeltrace2 has
+REPORTS has one for each trace. Or compares DuckDB's answers with those of `rtrace query`, which are in ROWS as JSON. Or
+compares the tables of one trace, event by event, with TEXT, which babeltrace2 has
 made of it. Prints PASS and FAIL lines.
 """
 
@@ -111,14 +113,27 @@ def answers(engine, queries):
     return found
 
 
-def compare(found, expected):
+def asked(rows):
+    """The answers of `rtrace query --format json`. It writes times as texts."""
+    found = {}
+    for path in sorted(rows.glob("*.json")):
+        answer = json.loads(path.read_text())
+        for row in answer:
+            if "time" in row:
+                row["time"] = datetime.datetime.fromisoformat(row["time"])
+        columns = [list(answer[0])] if answer else []
+        found[path.stem] = columns + [[plain(value) for value in row.values()] for row in answer]
+    return found
+
+
+def compare(found, expected, engine):
     """Both must have answered all queries, alike."""
     result("both engines have the same ten queries", set(found) ^ set(expected))
     for name in sorted(expected):
         wrong = [pair for pair in zip(found[name], expected[name]) if pair[0] != pair[1]]
         if len(found[name]) != len(expected[name]):
             wrong.append(f"{len(found[name])} rows, not {len(expected[name])}")
-        result(f"{name}: Spark says what DuckDB says, {len(expected[name]) - 1} rows", wrong)
+        result(f"{name}: {engine} says what DuckDB says, {len(expected[name]) - 1} rows", wrong)
 
 
 def what_is_wrong(found):
@@ -237,6 +252,10 @@ def main():
     if sys.argv[1] == "babeltrace":
         against_babeltrace(*map(pathlib.Path, sys.argv[2:]))
         sys.exit(failed)
+    if sys.argv[1] == "query":
+        answered, rows = map(pathlib.Path, sys.argv[2:])
+        compare(asked(rows), json.loads(answered.read_text()), "rtrace query")
+        sys.exit(failed)
     name, tables, queries, reports, answered = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
     engine = {"duckdb": DuckDb, "spark": Spark}[name](tables)
     found = answers(engine, queries)
@@ -246,7 +265,7 @@ def main():
         engine.load()
         against_reports(engine, reports)
     else:
-        compare(found, json.loads(answered.read_text()))
+        compare(found, json.loads(answered.read_text()), "Spark")
     sys.exit(failed)
 
 

@@ -9,6 +9,7 @@ mod list;
 mod network;
 mod probe;
 mod profile;
+mod query;
 mod record;
 mod report;
 mod session;
@@ -22,6 +23,7 @@ pub use list::ListArgs;
 pub use network::NetworkArgs;
 pub use probe::ProbeArgs;
 pub use profile::ProfileArgs;
+pub use query::{QueryArgs, QueryFormat};
 pub use record::RecordArgs;
 pub use report::ReportArgs;
 pub use session::{
@@ -146,6 +148,7 @@ pub enum Command {
     Trace(Box<ShowArgs>),
     Top(TopArgs),
     Export(ExportArgs),
+    Query(QueryArgs),
     List(ListArgs),
     Status(StatusArgs),
     Start(Box<StartArgs>),

@@ -5,6 +5,7 @@
 mod export;
 mod latency;
 mod profile;
+mod query;
 mod record;
 mod setup;
 mod show;
@@ -26,6 +27,7 @@ use crate::newest;
 use crate::report::Output;
 use crate::session::config::Config;
 use ::export::{Export, Target};
+use ::query::Query;
 use analysis::Question;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
@@ -83,6 +85,10 @@ pub enum Action {
     Show(Box<Show>),
     Top(Box<Top>),
     Export(Export),
+    Query(Query),
+    ListQueries {
+        dirs: Vec<PathBuf>,
+    },
     List {
         patterns: Vec<String>,
         verbose: bool,
@@ -196,6 +202,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
         Command::Top(args) => Action::Top(Box::new(top::top(args)?)),
         Command::Export(args) => Action::Export(export::export(args)?),
+        Command::Query(args) => query::query(args),
         Command::List(args) if args.contexts => Action::ListContexts { json: args.json },
         Command::List(ListArgs {
             functions: Some(pattern),

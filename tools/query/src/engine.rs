@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! SQLite with the tables of traces: empty at first, filled with what a query names.
+//!
+//! The database is a private temporary file, which SQLite writes only when its cache is full, and which no name
+//! leads to. A query may read these tables and nothing else.
+
+use crate::interruption::Interruption;
+use crate::load::Needed;
+use crate::percentile;
+use crate::place;
+use crate::schema::Schema;
+use anyhow::{anyhow, bail};
+use rusqlite::config::DbConfig;
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Batch, Connection, Error, ErrorCode, Statement};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Memory of SQLite's cache, in KiB.
+const CACHE: i64 = 64 << 10;
+
+/// Instructions of SQLite between two looks for a signal: about a millisecond.
+const STEPS: i32 = 100_000;
+
+/// The tables, and what is known about them.
+pub struct Engine {
+    pub connection: Connection,
+    schema: Schema,
+}
+
+impl Engine {
+    /// An engine with these tables, all empty. A signal ends its queries.
+    pub fn new(schema: Schema, interruption: &Interruption) -> anyhow::Result<Self> {
+        // An empty name: a temporary file.
+        let connection = Connection::open("")?;
+        // Otherwise a name in quotes that no column has would be a text.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+        connection.execute_batch(&format!(
+            "PRAGMA cache_size = -{CACHE}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF"
+        ))?;
+        percentile::add(&connection)?;
+        for table in schema.tables.values() {
+            connection.execute_batch(&table.create())?;
+        }
+        let interruption = interruption.clone();
+        connection.progress_handler(STEPS, Some(move || interruption.has_come()))?;
+        Ok(Self { connection, schema })
+    }
+
+    /// The tables and columns that a query reads. An error shows where the query is wrong.
+    pub fn needed(&self, sql: &str) -> anyhow::Result<Needed> {
+        let needed = Arc::new(Mutex::new(Needed::default()));
+        let reads = needed.clone();
+        self.connection
+            .authorizer(Some(move |context: AuthContext<'_>| match context.action {
+                AuthAction::Read {
+                    table_name,
+                    column_name,
+                } => {
+                    let mut reads = reads.lock().unwrap_or_else(PoisonError::into_inner);
+                    let columns = reads.entry(table_name.to_lowercase()).or_default();
+                    columns.insert(column_name.to_lowercase());
+                    Authorization::Allow
+                }
+                AuthAction::Select | AuthAction::Function { .. } | AuthAction::Recursive => {
+                    Authorization::Allow
+                }
+                _ => Authorization::Deny,
+            }))?;
+        let checked = self.check(sql);
+        self.connection
+            .authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+        checked?;
+        let mut needed = needed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut needed = std::mem::take(&mut *needed);
+        needed.retain(|table, _| self.schema.tables.contains_key(table));
+        Ok(needed)
+    }
+
+    fn check(&self, sql: &str) -> anyhow::Result<()> {
+        let mut statements = Batch::new(&self.connection, sql);
+        let mut next = || statements.next().map_err(|error| self.explain(error, sql));
+        if next()?.is_none() {
+            bail!("the query is empty");
+        }
+        match next() {
+            Ok(None) => Ok(()),
+            _ => bail!("give one query: after the first `;` there is another one"),
+        }
+    }
+
+    /// A query that [`Self::needed`] has accepted.
+    pub fn prepare(&self, sql: &str) -> anyhow::Result<Statement<'_>> {
+        let statement = self.connection.prepare(sql);
+        statement.map_err(|error| self.explain(error, sql))
+    }
+
+    /// An error of a query: its place, and what may have been meant.
+    fn explain(&self, error: Error, sql: &str) -> anyhow::Error {
+        match error {
+            Error::SqlInputError { msg, offset, .. } => {
+                let offset = usize::try_from(offset).ok();
+                self.explain_message(&msg, sql, offset)
+            }
+            Error::SqliteFailure(failure, _)
+                if failure.code == ErrorCode::AuthorizationForStatementDenied =>
+            {
+                anyhow!("a query only reads: it begins with SELECT or WITH")
+            }
+            Error::SqliteFailure(_, Some(message)) => self.explain_message(&message, sql, None),
+            error => error.into(),
+        }
+    }
+
+    fn explain_message(&self, message: &str, sql: &str, offset: Option<usize>) -> anyhow::Error {
+        // SQLite's advice is for those who quote texts like names.
+        let message = message.split(" - should this be").next().unwrap_or(message);
+        let name = |what| {
+            message
+                .strip_prefix(what)
+                .map(|name| name.trim_matches('"'))
+        };
+        let tables = || self.schema.tables.values();
+        let (name, mut names): (_, Vec<&str>) = if let Some(name) = name("no such table: ") {
+            (name, tables().map(|table| table.name.as_str()).collect())
+        } else if let Some(name) = name("no such column: ") {
+            let name = name.rsplit('.').next().unwrap_or(name);
+            (name, tables().flat_map(|table| table.names()).collect())
+        } else {
+            ("", Vec::new())
+        };
+        names.sort_unstable();
+        names.dedup();
+        let offset = offset.or_else(|| place::find(sql, name));
+        let place = offset.map_or(String::new(), |offset| place::show(sql, offset));
+        let hint = match place::similar(name, &names) {
+            Some(similar) => format!("\ndid you mean {similar}?"),
+            None if message.starts_with("no such table") && names.is_empty() => {
+                "\nname the directory of a trace after the query".to_owned()
+            }
+            None if message.starts_with("no such table") => {
+                format!("\nthe trace has: {}", names.join(", "))
+            }
+            None => String::new(),
+        };
+        anyhow!("{message}{place}{hint}")
+    }
+}

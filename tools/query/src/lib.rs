@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace query`: SQL over traces.
+//!
+//! 1. [`schema`]: the tables and columns that the traces have, from their descriptions.
+//! 2. [`engine`]: SQLite checks the query against empty tables, and says which columns it reads.
+//! 3. [`load`]: one pass over each trace adds the rows of these tables, with these columns.
+//! 4. [`output`]: SQLite answers the query.
+
+#![forbid(unsafe_code)]
+
+mod engine;
+mod interruption;
+mod load;
+mod output;
+mod percentile;
+mod place;
+mod samples;
+mod schema;
+
+pub use output::Format;
+pub use samples::{named, Sample, SAMPLES};
+
+use anyhow::Context;
+use engine::Engine;
+use export::Target;
+use interruption::Interruption;
+use schema::Schema;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::io;
+use std::path::PathBuf;
+use store::Trace;
+use terminal::say;
+
+/// A query, and what becomes of its answer.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Its SQL, or the name of a sample.
+    pub sql: String,
+    /// The traces.
+    pub dirs: Vec<PathBuf>,
+    /// How the answer is written.
+    pub format: Format,
+    /// Where it is written to.
+    pub target: Target,
+}
+
+/// A trace that is read.
+struct Opened {
+    dir: PathBuf,
+    trace: Trace,
+    /// The names of its tables, in lower case.
+    tables: BTreeSet<String>,
+}
+
+fn open(dirs: &[PathBuf]) -> anyhow::Result<(Schema, Vec<Opened>)> {
+    let mut schema = Schema::default();
+    let traces = dirs.iter().map(|dir| {
+        let trace = Trace::open(dir)?;
+        Ok(Opened {
+            dir: dir.clone(),
+            tables: schema.add(dir, &trace)?,
+            trace,
+        })
+    });
+    let traces = traces.collect::<anyhow::Result<_>>()?;
+    Ok((schema, traces))
+}
+
+/// Answers a query.
+pub fn query(query: &Query) -> anyhow::Result<()> {
+    let sql = named(query.sql.trim()).map_or(query.sql.as_str(), |sample| sample.sql);
+    let sql = &percentile::plain(sql);
+    let interruption = Interruption::catch()?;
+    let (schema, traces) = open(&query.dirs)?;
+    let engine = Engine::new(schema, &interruption)?;
+    let needed = engine.needed(sql)?;
+    let mut out = query.target.open(query.format.is_text())?;
+    let mut verdict = Ok(());
+    for Opened { dir, trace, tables } in &traces {
+        if !needed.keys().any(|table| tables.contains(table)) {
+            continue;
+        }
+        let name = || dir.display().to_string();
+        let loaded = load::load(&engine.connection, &needed, dir, trace, &interruption);
+        let loaded = loaded.with_context(name)?;
+        export::say_losses(&loaded);
+        if loaded.losses.lost > 0 {
+            let lost = loaded.losses.lost;
+            say(format_args!(
+                "{}: {lost} events are missing in the tables",
+                dir.display()
+            ));
+        }
+        verdict = verdict.and(loaded.losses.verdict().with_context(name));
+    }
+    let written = query.format.write(&engine, sql, out.writer());
+    let finished = written.and_then(|()| Ok(out.finish()?));
+    match finished {
+        // The reader of the pipe has seen enough.
+        Err(error) if is_closed(&error) => verdict,
+        Err(error) => {
+            interruption.check()?;
+            Err(error)
+        }
+        Ok(_) => verdict,
+    }
+}
+
+fn is_closed(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain();
+    causes.any(|cause| {
+        let kind = cause.downcast_ref().map(io::Error::kind);
+        kind == Some(io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// The samples; also the tables and columns of traces, if some are given.
+pub fn list(dirs: &[PathBuf]) -> anyhow::Result<String> {
+    let (schema, _) = open(dirs)?;
+    let mut out = String::new();
+    writeln!(out, "Samples:")?;
+    for sample in SAMPLES {
+        writeln!(out, "  {sample}")?;
+    }
+    if !dirs.is_empty() {
+        writeln!(out, "\nTables; each also has {}:", schema::PLACE.join(", "))?;
+    }
+    for table in schema.tables.values() {
+        let columns = table.columns.iter().map(|column| column.name.as_str());
+        let columns: Vec<_> = columns.collect();
+        writeln!(out, "  {}: {}", table.name, columns.join(", "))?;
+    }
+    Ok(out)
+}

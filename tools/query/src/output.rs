@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The rows of an answer: as a table, CSV, JSON or Parquet.
+
+use crate::engine::Engine;
+use crate::schema::{FLAG, TIME};
+use anyhow::Context;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use rusqlite::types::ValueRef;
+use rusqlite::{Rows, Statement};
+use serde::{Serialize, Serializer};
+use serde_json::Value as Json;
+use std::fs::File;
+use std::io::{self, Write};
+use tables::{Column, Kind, Single};
+use terminal::{harmless_json, printable};
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Aligned columns, at most this number of rows.
+    Table(usize),
+    /// Comma-separated values; the first line has the names of the columns.
+    Csv,
+    /// An array of objects.
+    Json,
+    /// A Parquet file.
+    Parquet,
+}
+
+/// A column of an answer.
+struct Answered {
+    name: String,
+    /// Its type, if it is a column of a table.
+    declared: Option<String>,
+}
+
+impl Answered {
+    fn is_flag(&self) -> bool {
+        self.declared.as_deref() == Some(FLAG)
+    }
+}
+
+impl Format {
+    /// Whether the output is text.
+    pub fn is_text(self) -> bool {
+        self != Self::Parquet
+    }
+
+    /// Writes the answer to a query.
+    pub fn write(self, engine: &Engine, sql: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+        let mut statement = engine.prepare(sql)?;
+        let columns = answered(&statement);
+        match self {
+            Self::Table(most) => table(&columns, &mut statement.raw_query(), most, out),
+            Self::Csv => csv(&columns, &mut statement.raw_query(), out),
+            Self::Json => json(&columns, &mut statement.raw_query(), out),
+            Self::Parquet => {
+                drop(statement);
+                parquet(engine, sql, &columns, out)
+            }
+        }
+    }
+}
+
+/// The columns of an answer. No two have the same name.
+fn answered(statement: &Statement<'_>) -> Vec<Answered> {
+    let mut columns: Vec<Answered> = Vec::new();
+    for column in statement.columns() {
+        let numbered = (2..).map(|number| format!("{}_{number}", column.name()));
+        let mut names = [column.name().to_owned()].into_iter().chain(numbered);
+        let is_taken = |name: &str| {
+            columns
+                .iter()
+                .any(|column| column.name.eq_ignore_ascii_case(name))
+        };
+        let name = names.find(|name| !is_taken(name));
+        columns.push(Answered {
+            name: name.unwrap_or_default(),
+            declared: column.decl_type().map(str::to_owned),
+        });
+    }
+    columns
+}
+
+/// A value as text; none if it is empty.
+fn text(column: &Answered, value: ValueRef<'_>) -> Option<String> {
+    Some(match value {
+        ValueRef::Null => return None,
+        ValueRef::Integer(number) if column.is_flag() => (number != 0).to_string(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+    })
+}
+
+/// Rows of a table whose cells decide how wide its columns are. Others may be wider.
+const MEASURED: usize = 1000;
+
+fn table(
+    columns: &[Answered],
+    rows: &mut Rows<'_>,
+    most: usize,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let mut lines = vec![Vec::new()];
+    let mut is_right = vec![true; columns.len()];
+    let names = columns.iter().map(|column| printable(&column.name));
+    lines[0].extend(names);
+    let mut widths = Vec::new();
+    let mut written = 0;
+    while let Some(row) = rows.next()? {
+        if written == most {
+            print(&mut lines, &mut widths, &is_right, out)?;
+            writeln!(out, "... more rows (-n 0 shows all)")?;
+            return Ok(());
+        }
+        written += 1;
+        let mut line = Vec::new();
+        for (place, column) in columns.iter().enumerate() {
+            let value = row.get_ref(place)?;
+            if !matches!(
+                value,
+                ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_)
+            ) {
+                is_right[place] = false;
+            }
+            let text = match value {
+                ValueRef::Real(number) if number.abs() < 1e15 => Some(format!("{number:.3}")),
+                value => text(column, value),
+            };
+            line.push(text.map_or("-".to_owned(), |text| printable(&text)));
+        }
+        lines.push(line);
+        if lines.len() > MEASURED {
+            print(&mut lines, &mut widths, &is_right, out)?;
+        }
+    }
+    print(&mut lines, &mut widths, &is_right, out)
+}
+
+/// Prints lines. The first ones decide how wide the columns are.
+fn print(
+    lines: &mut Vec<Vec<String>>,
+    widths: &mut Vec<usize>,
+    is_right: &[bool],
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let width = |place: usize| {
+        let cells = lines.iter().map(|line| line[place].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    if widths.is_empty() {
+        *widths = (0..is_right.len()).map(width).collect();
+    }
+    for line in lines.drain(..) {
+        let cells = line.iter().zip(&*widths).zip(is_right);
+        let cells = cells.map(|((cell, width), is_right)| match is_right {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn csv(columns: &[Answered], rows: &mut Rows<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut out = csv::Writer::from_writer(out);
+    out.write_record(columns.iter().map(|column| &column.name))?;
+    while let Some(row) = rows.next()? {
+        for (place, column) in columns.iter().enumerate() {
+            out.write_field(text(column, row.get_ref(place)?).unwrap_or_default())?;
+        }
+        out.write_record(None::<&[u8]>)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A row as a JSON object, in the order of the columns.
+struct Object<'a>(Vec<(&'a str, Json)>);
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+fn json(columns: &[Answered], rows: &mut Rows<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut before = "[\n";
+    while let Some(row) = rows.next()? {
+        let mut object = Object(Vec::new());
+        for (place, column) in columns.iter().enumerate() {
+            let value = match row.get_ref(place)? {
+                ValueRef::Null => Json::Null,
+                ValueRef::Integer(number) if column.is_flag() => (number != 0).into(),
+                ValueRef::Integer(number) => number.into(),
+                ValueRef::Real(number) => number.into(),
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                    String::from_utf8_lossy(bytes).into_owned().into()
+                }
+            };
+            object.0.push((&column.name, value));
+        }
+        let object = harmless_json(serde_json::to_string(&object)?);
+        write!(out, "{before}  {object}")?;
+        before = ",\n";
+    }
+    match before {
+        "[\n" => writeln!(out, "[]")?,
+        _ => writeln!(out, "\n]")?,
+    }
+    Ok(())
+}
+
+/// The type of a column follows from all its values. So the rows become a table of SQLite's first.
+fn parquet(
+    engine: &Engine,
+    sql: &str,
+    columns: &[Answered],
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let connection = &engine.connection;
+    let numbered = (0..columns.len()).map(|number| format!("c{number}"));
+    let names = { numbered }.collect::<Vec<_>>().join(", ");
+    let sql = sql.trim_end().trim_end_matches(';');
+    // The line end ends a comment.
+    connection.execute_batch(&format!(
+        "CREATE TEMP TABLE answer AS WITH answer({names}) AS ({sql}\n) SELECT * FROM answer"
+    ))?;
+    let types = (0..columns.len())
+        .map(|n| format!("max(typeof(c{n}) = 'real') + 2 * max(typeof(c{n}) IN ('text', 'blob'))"));
+    let types = { types }.collect::<Vec<_>>().join(", ");
+    let kinds = connection.query_row(&format!("SELECT {types} FROM answer"), [], |row| {
+        let kinds = columns.iter().enumerate();
+        kinds
+            .map(|(place, column)| {
+                let kind = row.get::<_, Option<i64>>(place)?;
+                Ok(match (column.declared.as_deref(), kind.unwrap_or(0)) {
+                    (Some(TIME), _) => Kind::Time,
+                    (Some(FLAG), 0) => Kind::Flag,
+                    (_, 0) => Kind::LONG,
+                    (_, 1) => Kind::Real,
+                    _ => Kind::Text,
+                })
+            })
+            .collect::<rusqlite::Result<Vec<_>>>()
+    })?;
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("answer.parquet");
+    let typed: Vec<_> = columns
+        .iter()
+        .zip(&kinds)
+        .map(|(column, kind)| Column::new(&column.name, *kind))
+        .collect();
+    let mut file = Single::create(&path, &typed)?;
+    let mut statement = connection.prepare("SELECT * FROM answer")?;
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next()? {
+        let mut to = file.row()?;
+        for (place, (column, kind)) in columns.iter().zip(&kinds).enumerate() {
+            let value = row.get_ref(place)?;
+            match (kind, value) {
+                (_, ValueRef::Null) => to.null(),
+                (Kind::Time, value) => {
+                    to.number(text(column, value).and_then(|time| microseconds(&time)))
+                }
+                (Kind::Real, ValueRef::Integer(number)) => to.real(number as f64),
+                (_, ValueRef::Integer(number)) if *kind != Kind::Text => to.number(Some(number)),
+                (_, ValueRef::Real(number)) if *kind != Kind::Text => to.real(number),
+                (_, value) => to.text(text(column, value).as_ref().map(String::as_bytes)),
+            }
+        }
+    }
+    file.finish()?;
+    io::copy(&mut File::open(&path)?, out).context("cannot copy the answer")?;
+    Ok(())
+}
+
+/// A time as text, in microseconds since the epoch.
+fn microseconds(time: &str) -> Option<i64> {
+    let time: DateTime = time.parse().ok()?;
+    let time = time.to_zoned(TimeZone::UTC).ok()?;
+    Some(time.timestamp().as_microsecond())
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The tables of several traces: a table has the columns that any of the traces gives it.
+
+use anyhow::Context;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+use store::Trace;
+use tables::{Cell, Column, Kind, Rows};
+
+/// Columns of every table, after its own: the machine, the day, and the directory of the trace.
+pub const PLACE: [&str; 3] = ["host", "date", "trace"];
+
+/// Tables by their names in lower case: SQL ignores case.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    pub tables: BTreeMap<String, Table>,
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: String,
+    /// Its own columns.
+    pub columns: Vec<Column>,
+}
+
+impl Schema {
+    /// Adds the tables of a trace. Returns their names, in lower case.
+    pub fn add(&mut self, dir: &Path, trace: &Trace) -> anyhow::Result<BTreeSet<String>> {
+        let announced = Announced::default();
+        let announce = export::announce(dir, trace, Box::new(announced.clone()));
+        announce.with_context(|| dir.display().to_string())?;
+        let mut names = BTreeSet::new();
+        for (name, columns) in announced.0.take() {
+            let key = name.to_lowercase();
+            names.insert(key.clone());
+            let table = self.tables.entry(key).or_insert_with(|| Table {
+                name,
+                columns: Vec::new(),
+            });
+            for column in columns {
+                let mut known = table.columns.iter();
+                if !known.any(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                    table.columns.push(column);
+                }
+            }
+        }
+        Ok(names)
+    }
+}
+
+impl Table {
+    /// The SQL statement that creates it.
+    pub fn create(&self) -> String {
+        let own = self.columns.iter();
+        let own = own.map(|column| format!("{} {}", quoted(&column.name), declared(column.kind)));
+        let place = PLACE.iter().map(|name| format!("{name} TEXT"));
+        let columns: Vec<_> = own.chain(place).collect();
+        let name = quoted(&self.name);
+        format!("CREATE TABLE {name} ({})", columns.join(", "))
+    }
+
+    /// The names of all its columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let own = self.columns.iter().map(|column| column.name.as_str());
+        own.chain(PLACE)
+    }
+}
+
+/// Type of a column whose cells are 0 or 1.
+pub const FLAG: &str = "BOOLEAN";
+/// Type of a column of times.
+pub const TIME: &str = "TIMESTAMP";
+
+/// The type that SQLite is told. Without one it keeps each value as it is: unsigned integers of 64 bits may exceed
+/// its own, and are texts then.
+fn declared(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Time => TIME,
+        Kind::Flag => FLAG,
+        Kind::Clock | Kind::Integer { signed: true, .. } => "INTEGER",
+        Kind::Integer { bits: 33.., .. } => "",
+        Kind::Integer { .. } => "INTEGER",
+        Kind::Real => "REAL",
+        Kind::Text | Kind::List { .. } => "TEXT",
+    }
+}
+
+/// A name as SQL has it.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The tables that a trace announces.
+#[derive(Clone, Default)]
+struct Announced(Rc<RefCell<Vec<(String, Vec<Column>)>>>);
+
+impl Rows for Announced {
+    fn table(&mut self, name: &str, columns: &[Column]) -> Option<Vec<bool>> {
+        let table = (name.to_owned(), columns.to_vec());
+        self.0.borrow_mut().push(table);
+        None
+    }
+
+    fn row(&mut self, _table: usize, _ns: i64, _cells: &[Cell]) -> io::Result<()> {
+        Ok(())
+    }
+}

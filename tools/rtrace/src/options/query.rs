@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `rtrace query` works with, from what was typed.
+
+use super::{rows, Action};
+use crate::args::{QueryArgs, QueryFormat};
+use export::Target;
+use query::{Format, Query};
+use std::path::PathBuf;
+
+pub(super) fn query(args: QueryArgs) -> Action {
+    if args.list {
+        // Without a query, the first word is a trace.
+        let first = args.sql.map(PathBuf::from);
+        let dirs = first.into_iter().chain(args.dirs);
+        return Action::ListQueries {
+            dirs: dirs.collect(),
+        };
+    }
+    Action::Query(Query {
+        sql: args.sql.unwrap_or_default(),
+        dirs: args.dirs,
+        format: match args.format {
+            QueryFormat::Table => Format::Table(rows(args.rows)),
+            QueryFormat::Csv => Format::Csv,
+            QueryFormat::Json => Format::Json,
+            QueryFormat::Parquet => Format::Parquet,
+        },
+        target: Target::named(args.output, args.force),
+    })
+}

@@ -25,7 +25,8 @@ use anyhow::Context;
 use clap::CommandFactory;
 use clap_complete::CompleteEnv;
 use commands::{
-    control, doctor, latency, list, mark, profile, recover, sessions, show, snapshot, status, top,
+    control, diff, doctor, latency, list, mark, profile, recover, sessions, show, snapshot, status,
+    top,
 };
 use options::Action;
 use std::process::ExitCode;
@@ -62,6 +63,7 @@ pub fn main() -> ExitCode {
         Action::ListQueries { dirs } => {
             query::list(&dirs).and_then(|text| Ok(terminal::print(&text)?))
         }
+        Action::Diff { a, b, json, rows } => diff::diff(&a, &b, json, rows),
         Action::List {
             patterns,
             verbose,

@@ -2,6 +2,7 @@
 
 //! The command line, as typed.
 
+mod diff;
 mod export;
 mod hints;
 mod latency;
@@ -17,6 +18,7 @@ mod setup;
 mod show;
 mod top;
 
+pub use diff::DiffArgs;
 pub use export::{ExportArgs, ExportChoiceArgs, ExportFileArgs, ExportFormat, ExportStacksArgs};
 pub use latency::LatencyArgs;
 pub use list::ListArgs;
@@ -149,6 +151,7 @@ pub enum Command {
     Top(TopArgs),
     Export(ExportArgs),
     Query(QueryArgs),
+    Diff(DiffArgs),
     List(ListArgs),
     Status(StatusArgs),
     Start(Box<StartArgs>),

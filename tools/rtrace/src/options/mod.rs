@@ -86,6 +86,12 @@ pub enum Action {
     Top(Box<Top>),
     Export(Export),
     Query(Query),
+    Diff {
+        a: PathBuf,
+        b: PathBuf,
+        json: bool,
+        rows: usize,
+    },
     ListQueries {
         dirs: Vec<PathBuf>,
     },
@@ -203,6 +209,12 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Top(args) => Action::Top(Box::new(top::top(args)?)),
         Command::Export(args) => Action::Export(export::export(args)?),
         Command::Query(args) => query::query(args),
+        Command::Diff(args) => Action::Diff {
+            a: args.a,
+            b: args.b,
+            json: args.json,
+            rows: rows(args.rows),
+        },
         Command::List(args) if args.contexts => Action::ListContexts { json: args.json },
         Command::List(ListArgs {
             functions: Some(pattern),

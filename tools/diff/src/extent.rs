@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! When a trace begins and ends, from the headers of its packets.
+
+use ctf::PacketHeaders;
+use store::Trace;
+use system::{regular_file, Error, Result};
+
+/// From when to when a trace is, in nanoseconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub begin: i64,
+    pub end: i64,
+}
+
+impl Extent {
+    /// The extent of a trace. Damaged packets, and those after them in their file, do not count.
+    pub fn of(trace: &Trace) -> Result<Self> {
+        let (mut begin, mut end) = (u64::MAX, 0);
+        for path in &trace.streams {
+            let file = regular_file::open(path).map_err(Error::read(path))?;
+            let Ok(mut packets) = PacketHeaders::new(path, &file, None) else {
+                continue;
+            };
+            while let Ok(Some(packet)) = packets.next_whole() {
+                begin = begin.min(packet.header.timestamp_begin);
+                end = end.max(packet.header.timestamp_end);
+            }
+        }
+        let clock = &trace.metadata.clock;
+        let ns = |ticks| i64::try_from(clock.since_epoch(ticks)).unwrap_or(i64::MAX);
+        Ok(Self {
+            begin: ns(begin.min(end)),
+            end: ns(end),
+        })
+    }
+
+    /// Its length in nanoseconds.
+    pub fn length(self) -> u64 {
+        self.end.abs_diff(self.begin)
+    }
+}

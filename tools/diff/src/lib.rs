@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace diff`: what changed between two traces.
+//!
+//! Each trace is cut into windows of equal length: a twentieth of the shorter trace. Each window has a value for each
+//! quantity. A change exceeds the traces' own variation if the values of one trace's windows tend to be larger than
+//! those of the other one's, by the [rank-sum test](rank_sum), with a chance of error of at most 1% for all tests of
+//! a comparison together (Bonferroni's correction).
+
+#![forbid(unsafe_code)]
+
+mod change;
+mod extent;
+mod gather;
+mod rank_sum;
+mod text;
+
+pub use change::{Change, Compared, Quantity, Row};
+
+use analysis::losses::Losses;
+use anyhow::{bail, Context};
+use extent::Extent;
+use gather::{Gather, Gathered};
+use serde::Serialize;
+use std::io;
+use std::path::Path;
+use store::Trace;
+use system::signals::Signals;
+use terminal::progress;
+
+/// Windows of the shorter trace.
+const WINDOWS: u64 = 20;
+/// Windows of the longer trace, at most.
+const MOST_WINDOWS: u64 = 1000;
+
+/// What a name is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// System calls, by name.
+    Calls,
+    /// Intervals in which threads ran, by thread name.
+    Running,
+    /// Times from a wake-up until a thread ran, by thread name.
+    Woken,
+    /// Intervals in which threads were off their CPUs until they were woken, by thread name.
+    Waiting,
+    /// Interrupts, by name.
+    Interrupts,
+    /// Softirqs, by name.
+    Softirqs,
+    /// Functions, by samples of a profile.
+    Functions,
+}
+
+impl Kind {
+    fn has_many_names(self) -> bool {
+        matches!(self, Self::Running | Self::Woken | Self::Waiting)
+    }
+}
+
+/// Compares the traces in two directories. The second result is an error if a trace is damaged; the comparison has
+/// what can be read of it.
+pub fn compare(a: &Path, b: &Path) -> anyhow::Result<(Compared, anyhow::Result<()>)> {
+    let mut signals = Signals::catch()?;
+    let mut stop = || match signals.pending().is_empty() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::Interrupted,
+            "stopped by a signal",
+        )),
+    };
+    let traces = [(a, Trace::open(a)?), (b, Trace::open(b)?)];
+    let extents = [Extent::of(&traces[0].1)?, Extent::of(&traces[1].1)?];
+    let lengths = extents.map(Extent::length);
+    let width =
+        (lengths[0].min(lengths[1]) / WINDOWS).max(lengths[0].max(lengths[1]) / MOST_WINDOWS);
+    if lengths.contains(&0) {
+        bail!("a trace without events cannot be compared");
+    }
+    let (mut gathered, mut verdict) = (Vec::new(), Ok(()));
+    for ((dir, trace), extent) in traces.iter().zip(extents) {
+        let name = || dir.display().to_string();
+        let (figures, losses) =
+            gather(dir, trace, Gathered::new(extent, width), &mut stop).with_context(name)?;
+        verdict = verdict.and(losses.verdict().with_context(name));
+        gathered.push((*dir, extent, figures, losses.lost));
+    }
+    Ok((change::compare(&gathered, width), verdict))
+}
+
+/// The figures of a trace, and its losses.
+fn gather(
+    dir: &Path,
+    trace: &Trace,
+    figures: Gathered,
+    stop: &mut dyn FnMut() -> io::Result<()>,
+) -> anyhow::Result<(Gathered, Losses)> {
+    let bar = progress::reading(trace.bytes)?;
+    let gather = Gather::new(figures);
+    let progress = |bytes| {
+        bar.inc(bytes);
+        stop()
+    };
+    let read = export::read(dir, trace, Box::new(gather.clone()), progress);
+    bar.finish_and_clear();
+    let read = read?;
+    read.warnings.iter().for_each(terminal::say);
+    Ok((gather.finish(), read.losses))
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace diff`, as typed.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Compare two traces: what changed, and what of it exceeds the traces' own variation
+///
+/// Per system call, thread name, interrupt and softirq: how often per second, time per second, median and 99th
+/// percentile. Per function: samples per second (`rtrace profile`). The figures are those of `rtrace report`.
+///
+/// Each trace is cut into windows of equal length, a twentieth of the shorter trace. A change is marked if the
+/// windows' values of one trace tend to be larger than those of the other trace: the rank-sum test of Mann and
+/// Whitney, with a chance of error of 1% for the comparison as a whole. Windows in which events are missing are left
+/// out. A mark says that the traces differ, not why: two runs of the same program can differ too.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rtrace diff before after
+  rtrace diff -n 0 before after | grep '[*]$'
+  rtrace diff --json before after")]
+pub struct DiffArgs {
+    /// Print one JSON object, with all names
+    #[arg(long, conflicts_with = "rows")]
+    pub json: bool,
+
+    /// Names in each table; 0 for all
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
+    pub rows: usize,
+
+    /// Directory of the first trace
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+
+    /// Directory of the second trace
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+}

@@ -7,6 +7,7 @@ use super::folder::NewFolder;
 use super::Interruption;
 use analysis::aux::{self, Chunk};
 use analysis::loss::{Content, Damages, Losses};
+use analysis::pass::each;
 use analysis::Catalogue;
 use anyhow::Context;
 use ctf::{Areas, Event, Item};
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use store::Trace;
@@ -108,19 +110,19 @@ impl Folder<'_> {
             "time,event,cpu,file,at,size,lost,flags,position"
         )
         .with_context(|| self.cannot(INDEX))?;
-        let mut merge = self.trace.merge()?;
-        while let Some((_, item)) = merge.next_item()? {
+        let progress = |bytes| Ok::<_, anyhow::Error>(progress(bytes)?);
+        each(self.trace, progress, |_, item| {
             match item {
-                Item::Packet(packet) => progress(packet.at.size())?,
                 Item::Event(event) => {
-                    if let Some(chunk) = Chunk::of(&event) {
-                        self.chunk(&event, &chunk)?;
+                    if let Some(chunk) = Chunk::of(event) {
+                        self.chunk(event, &chunk)?;
                     }
                 }
-                Item::Damaged { damage, .. } => self.damages.add(damage.clone()),
-                Item::Whole { .. } | Item::End { .. } => {}
+                Item::Damaged { damage, .. } => self.damages.add((*damage).clone()),
+                Item::Packet(_) | Item::Whole { .. } | Item::End { .. } => {}
             }
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
         for file in self.files.values_mut() {
             let flushed = file.out.flush();
             flushed

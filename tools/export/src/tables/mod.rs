@@ -14,7 +14,9 @@ use super::choice::Choice;
 use super::format::{Format, Loss, Now};
 use super::pass::{self, Exported};
 use super::Interruption;
+use analysis::head::Extent;
 use analysis::interrupts::Interrupt;
+use analysis::pass::each;
 use analysis::schedule::{Schedule, Span};
 use analysis::{Catalogue, EventKey};
 use anyhow::{bail, Context};
@@ -26,6 +28,7 @@ use losses::LossTable;
 use samples::Samples;
 use std::collections::HashSet;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use store::Trace;
 use symbols::Symbols;
@@ -136,19 +139,19 @@ fn one(
 
 /// When a trace begins, in clock ticks.
 fn begin(trace: &Trace) -> system::Result<u64> {
-    let (mut merge, mut begin) = (trace.merge()?, None);
+    let mut extent = Extent::default();
     // The first packets of all streams come before anything else.
-    while let Some((_, item)) = merge.next_item()? {
-        match item {
-            Item::Packet(packet) => {
-                let time = packet.at.header.timestamp_begin;
-                begin = Some(begin.map_or(time, |begin: u64| begin.min(time)));
-            }
-            Item::Damaged { .. } => {}
-            Item::Whole { .. } | Item::Event(_) | Item::End { .. } => break,
+    let none = |_| Ok::<_, system::Error>(());
+    each(trace, none, |_, item| match item {
+        Item::Packet(packet) => {
+            let header = packet.at.header;
+            extent.add(header.timestamp_begin, header.timestamp_end);
+            Ok(ControlFlow::Continue(()))
         }
-    }
-    Ok(begin.unwrap_or(0))
+        Item::Damaged { .. } => Ok(ControlFlow::Continue(())),
+        Item::Whole { .. } | Item::Event(_) | Item::End { .. } => Ok(ControlFlow::Break(())),
+    })?;
+    Ok(extent.begin())
 }
 
 /// A clock value in nanoseconds since the epoch, up to the year 2262.

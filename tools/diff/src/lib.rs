@@ -17,7 +17,7 @@ mod text;
 
 pub use change::{Change, Compared, Quantity, Row};
 
-use analysis::losses::Losses;
+use analysis::loss::Losses;
 use anyhow::{bail, Context};
 use extent::Extent;
 use gather::{Gather, Gathered};

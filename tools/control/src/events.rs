@@ -14,6 +14,8 @@ use system::{Error, Result};
 const SUGGESTIONS: usize = 3;
 /// The minimum similarity of a suggestion, from 0 to 1.
 const ALIKE: f64 = 0.6;
+/// The same of system calls, which come first: many have short names.
+const CALL_ALIKE: f64 = 0.7;
 
 /// Subsystems of ftrace whose events rtrace records in its own way, with one tracepoint for all.
 const SYSCALLS: [&str; 2] = ["syscalls", "raw_syscalls"];
@@ -206,7 +208,7 @@ fn near<'a>(word: &str, events: impl Iterator<Item = &'a Event>) -> Vec<String> 
         let call = split(&event.name).1.strip_prefix("syscall_entry_");
         if let Some(call) = call.filter(|_| !whole) {
             let likeness = likeness(&typed, call);
-            if likeness >= ALIKE {
+            if likeness >= CALL_ALIKE {
                 near.push((1.0 + likeness, call.to_owned()));
             }
         }

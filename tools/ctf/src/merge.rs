@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::thread;
 use system::{Error, Result};
 
-/// Maximum number of threads that decode. The merge itself takes longer than an eighth of the decoding.
+/// Maximum number of threads that decode.
 const THREADS: usize = 8;
 
 /// The items of a trace by time.

@@ -30,9 +30,9 @@ pub fn write_packed(out: &mut impl Write, name: &str, text: &str) -> io::Result<
     )
 }
 
-/// A column as text.
+/// A column as text. Times differ too much for a better compression to find anything.
 pub fn packed(numbers: impl IntoIterator<Item = u64>) -> io::Result<String> {
-    let zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+    let zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
     let mut bytes = BufWriter::with_capacity(PIECE, zlib);
     for number in numbers {
         leb128(&mut bytes, number)?;

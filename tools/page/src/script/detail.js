@@ -5,10 +5,13 @@
 // is exact in the overview.
 
 /** Pixels that a merged slice may have before the page looks for a part. */
-const COARSE = 1;
+const COARSE = 3;
 
 /** Views of time that a part from the server has before and after what is shown. */
-const AROUND = 1;
+const AROUND = 0.5;
+
+/** Milliseconds without a movement before the page asks the server. */
+const REST = 150;
 
 /** Parts from the server that the page keeps. */
 const KEPT = 6;
@@ -157,10 +160,13 @@ class Levels {
 	/** Shows what is best for a view of so many pixels. */
 	look(view, width) {
 		const finest = view.span / Math.max(1, width) * COARSE;
+		// What was asked for another view is not shown for this one.
+		this.asked = null;
+		clearTimeout(this.timer);
 		if (this.resolution <= finest)
 			return this.show(null, "");
-		const has = ({ from, to, resolution }) => from <= view.from && view.to <= to && resolution <= Math.max(finest, 0);
 		const near = ({ from, to }) => from <= view.from && view.to <= to;
+		const has = part => near(part) && part.resolution <= finest;
 		const served = this.served.findLast(has);
 		if (served)
 			return this.show(served, "every event");
@@ -197,13 +203,16 @@ class Levels {
 	ask(view) {
 		const asked = this.asked = {};
 		clearTimeout(this.timer);
+		this.request?.abort();
+		this.request = new AbortController();
+		const { signal } = this.request;
 		this.timer = setTimeout(async () => {
 			const margin = view.span * AROUND;
 			const from = Math.floor(Math.max(0, view.from - margin));
 			const to = Math.ceil(Math.min(this.trace.duration, view.to + margin));
 			let said;
 			try {
-				const answer = await fetch(`part?from=${from}&to=${to}`);
+				const answer = await fetch(`part?from=${from}&to=${to}`, { signal });
 				if (answer.ok) {
 					this.served.push(await Part.unpack(this.trace, await answer.text()));
 					this.served.splice(0, this.served.length - KEPT);
@@ -218,6 +227,6 @@ class Levels {
 			const [part] = this.served.slice(-1);
 			const is = part && part.from <= view.from && view.to <= part.to;
 			this.show(is ? part : null, said ?? (part.resolution > 0 ? "merged: zoom in to see every event" : "every event"));
-		}, 80);
+		}, REST);
 	}
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Maximum memory for rows, in bytes.
 const MEMORY: usize = 16 << 20;
 
-/// What errors call the table.
+/// Name of the table in errors.
 const NAME: &str = "answer";
 
 /// A file of one table, which is being written.

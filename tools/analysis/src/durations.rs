@@ -37,6 +37,12 @@ pub struct Durations {
     max_ns: u64,
 }
 
+impl Default for Durations {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Durations {
     /// None yet.
     pub fn new() -> Self {

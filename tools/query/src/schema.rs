@@ -98,7 +98,9 @@ pub fn quoted(name: &str) -> String {
 
 /// The tables that a trace announces.
 #[derive(Clone, Default)]
-struct Announced(Rc<RefCell<Vec<(String, Vec<Column>)>>>);
+struct Announced(Rc<RefCell<Tables>>);
+
+type Tables = Vec<(String, Vec<Column>)>;
 
 impl Rows for Announced {
     fn table(&mut self, name: &str, columns: &[Column]) -> Option<Vec<bool>> {

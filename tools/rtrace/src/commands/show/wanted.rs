@@ -37,6 +37,9 @@ const CONTEXTS: [(&str, &str); 6] = [
 /// Contexts that are the same at both ends of a call.
 const CONSTANT: [&str; 3] = ["pid", "tid", "common_pid"];
 
+/// The call that starts a command. Its begin is always recorded: what comes before is rtrace's.
+const STARTS: &str = "execve";
+
 /// Number of CPUs that an expression may name.
 const CPUS: u32 = 8192;
 
@@ -152,7 +155,17 @@ impl<F: Fn(&str) -> Option<Vec<String>>> Known<F> {
             })
         });
         if names.iter().all(|name| self.is_context(name)) {
-            divided.extend(events.next().map(|_| kernel_filter(pattern, expression)));
+            if events.next().is_some() {
+                divided.push(kernel_filter(pattern, expression));
+                let [begin, _] = ends(STARTS);
+                if parsed.matches(SYSCALLS, &begin) {
+                    divided.push(Filter {
+                        patterns: vec![format!("{SYSCALLS}:{begin}")],
+                        // Removes the filter.
+                        expression: "0".to_owned().into(),
+                    });
+                }
+            }
             return;
         }
         for event in events {
@@ -194,7 +207,8 @@ impl<F: Fn(&str) -> Option<Vec<String>>> Known<F> {
             }
             is_known = true;
             let at_begin = expression.of_known(&|name| {
-                is_of(&entry, name) || !is_of(&exit, name) && CONSTANT.contains(&name)
+                let is_constant = !is_of(&exit, name) && CONSTANT.contains(&name);
+                call != STARTS && (is_of(&entry, name) || is_constant)
             });
             let at_end = expression.of_known(&|name| !is_of(&entry, name));
             divided.extend(at_begin.map(|part| kernel_filter(&begin, &part)));
@@ -428,9 +442,12 @@ mod tests {
             contexts: vec!["tid".to_owned(), "uid".to_owned()],
             fields: |event: &str| {
                 let names: &[&str] = match event {
+                    "syscalls:syscall_entry_execve" => &["filename"],
                     "syscalls:syscall_entry_openat" => &["dfd", "filename"],
                     "syscalls:syscall_entry_openat2" => &["dfd", "how"],
-                    "syscalls:syscall_exit_openat" | "syscalls:syscall_exit_openat2" => &["ret"],
+                    "syscalls:syscall_exit_execve"
+                    | "syscalls:syscall_exit_openat"
+                    | "syscalls:syscall_exit_openat2" => &["ret"],
                     "fs:openat_lookup" => &["filename"],
                     _ => return None,
                 };
@@ -464,7 +481,27 @@ mod tests {
         let divided = divide(Some("syscalls"), "ret < 0 && filename ~ \"/etc/*\"").unwrap();
         assert_eq!(
             divided,
-            ["entry_openat filename ~ \"/etc/*\"", "exit_openat ret < 0"]
+            [
+                "exit_execve ret < 0",
+                "entry_openat filename ~ \"/etc/*\"",
+                "exit_openat ret < 0"
+            ]
+        );
+        // The begin of the call that starts a command is recorded in any case.
+        let all = divide(Some("*:*"), "uid == 0").unwrap();
+        let expected = [
+            "*:* uid == 0",
+            "entry_execve 0",
+            "exit_openat uid == 0",
+            "exit_execve uid == 0",
+            "exit_openat2 uid == 0",
+        ];
+        assert_eq!(all.len(), expected.len(), "{all:?}");
+        assert!(
+            expected
+                .iter()
+                .all(|filter| all.iter().any(|one| one == filter)),
+            "{all:?}"
         );
         let either = divide(Some("syscalls"), "ret < 0 || filename == 'x'");
         assert_eq!(either.unwrap(), [""; 0]);

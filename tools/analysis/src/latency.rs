@@ -198,6 +198,10 @@ impl Answer for Found {
             format!("{:>10}{}", times.count(), times.columns())
         })?;
         writeln!(out, "{}", accuracy(self.percentile_error))?;
+        writeln!(
+            out,
+            "Waits of preempted threads are not counted here; --threads has them."
+        )?;
         self.bars(out)?;
         self.longest(out, rows)?;
         self.threads(out, rows)

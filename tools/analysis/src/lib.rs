@@ -44,6 +44,7 @@ pub use by_event::ByEvent;
 pub use catalogue::{bits, integer, key, text, Catalogue, EventKey};
 pub use profile::{unit_of, Named, Sampled};
 pub use question::Question;
+pub use threads::Sort;
 
 use begun::Doer;
 use ctf::Event;

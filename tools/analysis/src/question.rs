@@ -11,7 +11,7 @@ use super::latency::Latency;
 use super::locks::Locks;
 use super::profile::Profile;
 use super::syscalls::Syscalls;
-use super::threads::Threads;
+use super::threads::{Sort, Threads};
 use super::{Analysis, Catalogue, Missing};
 use std::path::Path;
 use terminal::date::PointInTime;
@@ -27,7 +27,10 @@ pub enum Question {
     /// How long threads that were woken waited for a CPU.
     Latency,
     /// What each thread did.
-    Threads,
+    Threads {
+        /// The order of the rows.
+        sort: Sort,
+    },
     /// What each CPU did.
     Cpu,
     /// Which interrupts were handled.
@@ -54,7 +57,9 @@ impl Question {
     pub const ALL: [Self; 8] = [
         Self::Syscalls { by_process: true },
         Self::Latency,
-        Self::Threads,
+        Self::Threads {
+            sort: Sort::Running,
+        },
         Self::Cpu,
         Self::Irq,
         Self::Io,
@@ -71,7 +76,7 @@ impl Question {
         Ok(match self {
             Self::Syscalls { by_process } => Box::new(Syscalls::new(catalogue, by_process)?),
             Self::Latency => Box::new(Latency::new(catalogue)?),
-            Self::Threads => Box::new(Threads::new(catalogue)?),
+            Self::Threads { sort } => Box::new(Threads::new(catalogue, sort)?),
             Self::Cpu => Box::new(Cpus::new(catalogue)?),
             Self::Irq => Box::new(Irq::new(catalogue)?),
             Self::Io => Box::new(Io::new(catalogue)?),

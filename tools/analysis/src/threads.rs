@@ -18,8 +18,21 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use terminal::{duration, printable};
 
+/// The order of the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// The longest running first.
+    #[default]
+    Running,
+    /// The longest runnable first: the threads that waited for a CPU.
+    Runnable,
+    /// The longest blocked first.
+    Blocked,
+}
+
 /// The threads of a trace.
 pub struct Threads {
+    sort: Sort,
     clock: Clock,
     has_wakeups: bool,
     has_interrupts: bool,
@@ -48,7 +61,7 @@ struct Thread {
 
 impl Threads {
     /// Of a trace with these events.
-    pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
+    pub fn new(catalogue: &Catalogue<'_>, sort: Sort) -> Result<Self, Missing> {
         if !catalogue.has_switches() {
             return Err(Missing {
                 option: "--threads",
@@ -59,6 +72,7 @@ impl Threads {
         }
         let interrupts = Interrupts::new(catalogue);
         Ok(Self {
+            sort,
             clock: catalogue.metadata().clock,
             has_wakeups: catalogue.has_wakeups(),
             unexpected: 0,
@@ -119,7 +133,15 @@ impl Analysis for Threads {
         let mut threads: Vec<_> = threads
             .map(|((tid, _), thread)| thread.row(tid, clock, self.has_interrupts))
             .collect();
-        threads.sort_by_key(|row| (Reverse(row.running_ns), Reverse(row.runnable_ns), row.tid));
+        threads.sort_by_key(|row| {
+            let first = match self.sort {
+                Sort::Running => row.running_ns,
+                Sort::Runnable => row.runnable_ns,
+                Sort::Blocked => row.blocked_ns,
+            };
+            let others = (Reverse(row.running_ns), Reverse(row.runnable_ns), row.tid);
+            (Reverse(first), others)
+        });
         Box::new(Found {
             wakeups_recorded: self.has_wakeups,
             switches_missing: self.unexpected,
@@ -168,7 +190,7 @@ struct Found {
     wakeups_recorded: bool,
     /// How often it shows that a switch was not recorded: times are lower bounds then.
     switches_missing: u64,
-    /// Those that ran longest first.
+    /// In the order that was asked for.
     threads: Vec<Row>,
 }
 

@@ -37,6 +37,17 @@ pub struct ReportArgs {
     #[arg(long)]
     pub threads: bool,
 
+    /// Order of --threads: longest running, runnable (waiting for a CPU) or blocked
+    #[arg(hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "STATE",
+        requires = "threads",
+        default_value = "running"
+    )]
+    #[arg(value_parser = ["running", "runnable", "blocked"])]
+    pub sort: String,
+
     /// CPUs: time busy, idle, in interrupts
     #[arg(long)]
     pub cpu: bool,

@@ -28,7 +28,7 @@ use crate::report::Output;
 use crate::session::config::Config;
 use ::export::{Export, Target};
 use ::query::Query;
-use analysis::Question;
+use analysis::{Question, Sort};
 use clap::error::ErrorKind;
 use clap::CommandFactory;
 use control::{Mode, Session, Tracer, DEFAULT_SESSION};
@@ -291,7 +291,13 @@ fn report(args: ReportArgs) -> Result<Action, clap::Error> {
             by_process: args.by_process,
         }),
         args.latency.then_some(Question::Latency),
-        args.threads.then_some(Question::Threads),
+        args.threads.then_some(Question::Threads {
+            sort: match args.sort.as_str() {
+                "runnable" => Sort::Runnable,
+                "blocked" => Sort::Blocked,
+                _ => Sort::Running,
+            },
+        }),
         args.cpu.then_some(Question::Cpu),
         args.irq.then_some(Question::Irq),
         args.io.then_some(Question::Io),

@@ -39,6 +39,31 @@ fn thread(answer: &Value, tid: i64) -> &Value {
 }
 
 #[test]
+fn rows_are_in_the_order_that_was_asked_for() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 0)
+        .switch(10 * US, IDLE, SHELL)
+        .wake(WAKING, 15 * US, THREAD)
+        .switch_from(60 * US, SHELL, 1, THREAD)
+        .switch_from(70 * US, THREAD, 1, IDLE)
+        .close(150 * US, 8);
+    write(dir.path(), &[(0, vec![zero])]);
+    for (sort, first) in [("running", 7), ("runnable", 8), ("blocked", 7)] {
+        let answer = json(&["--threads", "--sort", sort], dir.path());
+        let rows = answer["threads"]["threads"].as_array().unwrap();
+        let time = |row: &Value| row[format!("{sort}_ns")].as_u64().unwrap();
+        assert!(
+            rows.len() > 1 && rows.is_sorted_by(|a, b| time(a) >= time(b)),
+            "{rows:?}"
+        );
+        assert_eq!(rows[0]["tid"], first, "{sort}");
+    }
+    for wrong in [&["--threads", "--sort", "size"][..], &["--sort", "running"]] {
+        report(wrong, dir.path()).assert().code(2);
+    }
+}
+
+#[test]
 fn times_add_up() {
     let dir = TempDir::new().unwrap();
     known(dir.path());

@@ -274,7 +274,7 @@ fn a_signal_ends_a_query() {
             .find_map(|line| line.strip_prefix("SigCgt:"))
             .unwrap();
         let mask = u64::from_str_radix(line.trim(), 16).unwrap();
-        mask & 1 << (Signal::INT.as_raw() - 1) != 0
+        mask & (1 << (Signal::INT.as_raw() - 1)) != 0
     };
     while !caught() {
         std::thread::yield_now();

@@ -48,8 +48,8 @@ pub struct QueryArgs {
     #[arg(value_name = "SQL", required_unless_present = "list")]
     pub sql: Option<String>,
 
-    /// Directories of the traces
-    #[arg(value_name = "DIR", required_unless_present = "list")]
+    /// Directories of the traces [default: the newest in the current directory]
+    #[arg(value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
 }
 

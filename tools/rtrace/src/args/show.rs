@@ -3,7 +3,9 @@
 //! `rtrace trace`, as typed.
 
 use super::{ChoiceArgs, NetworkArgs};
+use crate::complete;
 use clap::{ArgGroup, Args};
+use clap_complete::engine::ArgValueCompleter;
 use network::parse_address;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -56,13 +58,14 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub choice: ChoiceArgs,
 
-    /// Print the trace that `rtrace record` wrote to DIR instead
-    #[arg(short, long, value_name = "DIR")]
+    /// Print the trace in DIR, or the newest in the current directory
+    #[arg(short, long, value_name = "DIR", num_args = 0..=1)]
+    #[arg(add = ArgValueCompleter::new(complete::traces))]
     #[arg(conflicts_with_all = [
         "buffer", "cpus", "cgroups", "functions", "graph",
         "notrace", "command"
     ])]
-    pub input: Option<PathBuf>,
+    pub input: Option<Option<PathBuf>>,
 
     /// Print a trace that comes in at a receiver (`rtraced --listen`) meanwhile, from its beginning on
     #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]

@@ -208,7 +208,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
         Command::Top(args) => Action::Top(Box::new(top::top(args)?)),
         Command::Export(args) => Action::Export(export::export(args)?),
-        Command::Query(args) => query::query(args),
+        Command::Query(args) => query::query(args)?,
         Command::Diff(args) => Action::Diff {
             a: args.a,
             b: args.b,

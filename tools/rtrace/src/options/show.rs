@@ -142,7 +142,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         false => args.choice.pids.clone(),
     };
     let input = match (args.input, args.connect) {
-        (Some(dir), _) => Input::Recorded(dir),
+        (Some(dir), _) => Input::Recorded(super::trace(dir)?),
         (None, Some(address)) => Input::Received {
             address,
             security: security(args.network),

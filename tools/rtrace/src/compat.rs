@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! System calls of 32-bit programs. Two events stand for all of them, so that patterns of names (`*open*`) pick
-//! none.
+//! System calls of 32-bit programs. Two events stand for all of these calls, so patterns of names (`*open*`) pick none
+//! of them.
 
 use crate::session::setup::Setup;
 use rtrace_input::pattern::Pattern;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// The pattern of the two events.
 pub const EVENTS: &str = "compat_syscall_*_unknown";
 
-/// Begin and end of a call, as in the names of events: those of rtrace, and those of ftrace.
+/// Begin and end of a call in the names of events: first rtrace's word, then ftrace's.
 const EDGES: [(&str, &str); 2] = [("entry", "enter"), ("exit", "exit")];
 
 /// The patterns of a recording, in order.
@@ -26,7 +26,7 @@ impl Patterns {
         Self(events.flatten().map(|given| given.value.clone()).collect())
     }
 
-    /// Whether they choose system calls by names, and say nothing of those of 32-bit programs.
+    /// Whether the patterns choose system calls by names and say nothing about calls of 32-bit programs.
     pub fn miss_compat(&self) -> bool {
         let is_chosen = |call| {
             EDGES
@@ -40,12 +40,12 @@ impl Patterns {
         }) && decode::calls().any(is_chosen)
     }
 
-    /// Whether they choose the begin (`entry`) or the end (`exit`) of the call of this name of a 32-bit program.
+    /// Whether the patterns choose the begin (`entry`) or the end (`exit`) of the call `call` of a 32-bit program.
     pub fn choose_compat(&self, edge: &str, call: &str) -> bool {
         self.choose(edge, call).unwrap_or(false)
     }
 
-    /// [`None`]: they say nothing of it.
+    /// Whether the patterns choose this end of the call. [`None`] if no pattern is about it.
     fn choose(&self, edge: &str, call: &str) -> Option<bool> {
         let ftrace = EDGES.iter().find(|(own, _)| *own == edge);
         self.last(&[

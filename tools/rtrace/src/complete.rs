@@ -2,7 +2,8 @@
 
 //! Values that a shell offers for options and arguments: events, sessions, functions, contexts and traces.
 //!
-//! The shell runs `rtrace` for each completion, with the command line so far. What cannot be read is not offered.
+//! The shell runs `rtrace` for each completion, with the command line so far. If a source cannot be read, its values
+//! are not offered.
 
 use clap_complete::engine::CompletionCandidate;
 use control::{events, Tracer, DEBUGFS};
@@ -14,13 +15,13 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use store::is_trace;
 
-/// Functions of the kernel that can be traced, with the tracefs that debugfs contains.
+/// File in tracefs with the kernel functions that can be traced. debugfs contains this tracefs.
 const FUNCTIONS: &str = "tracing/available_filter_functions";
 
 /// Maximum number of functions to offer.
 const MOST_FUNCTIONS: usize = 500;
 
-/// The debugfs of the command line so far.
+/// The debugfs that the command line so far names.
 fn debugfs() -> OsString {
     let mut words = env::args_os().skip_while(|word| word != "--debugfs");
     words.nth(1).unwrap_or_else(|| DEBUGFS.into())
@@ -40,13 +41,13 @@ fn beginning(current: &OsStr, names: impl IntoIterator<Item = String>) -> Vec<Co
         .collect()
 }
 
-/// Events by their names without the system, systems, and system calls.
+/// Candidates for an event: event names without the system, systems, and system calls.
 pub fn events(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut names: BTreeSet<String> = decode::calls().map(str::to_owned).collect();
     let available = tracer().and_then(|tracer| events::available(&tracer).ok());
     for event in available.into_iter().flatten() {
         match event.name.split_once(':') {
-            // With a system that is typed already, the whole name.
+            // If the user has typed a system already, the whole name.
             Some(_) if current.to_string_lossy().contains(':') => names.insert(event.name),
             Some((system, name)) => names.insert(system.to_owned()) | names.insert(name.to_owned()),
             None => names.insert(event.name),
@@ -55,19 +56,19 @@ pub fn events(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(current, names)
 }
 
-/// Sessions.
+/// Candidates for a session.
 pub fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let sessions = tracer().and_then(|tracer| tracer.sessions().ok());
     beginning(current, sessions.unwrap_or_default())
 }
 
-/// Contexts.
+/// Candidates for a context.
 pub fn contexts(current: &OsStr) -> Vec<CompletionCandidate> {
     let contexts = tracer().and_then(|tracer| tracer.available_contexts().ok());
     beginning(current, contexts.unwrap_or_default())
 }
 
-/// Functions of the kernel.
+/// Candidates for a function of the kernel.
 pub fn functions(current: &OsStr) -> Vec<CompletionCandidate> {
     let Ok(file) = File::open(Path::new(&debugfs()).join(FUNCTIONS)) else {
         return Vec::new();
@@ -80,7 +81,7 @@ pub fn functions(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(current, names.take(MOST_FUNCTIONS))
 }
 
-/// Traces, and directories that may contain some.
+/// Candidates for a trace: traces, and directories that may contain some.
 pub fn traces(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
     let parent = typed.rfind('/').map_or("", |slash| &typed[..=slash]);

@@ -8,7 +8,7 @@ pub type Code = u8;
 /// The trace is damaged, and what can be read was shown; or a check failed.
 pub const DAMAGED: Code = 1;
 
-/// A command line whose syntax is right, but that makes no sense.
+/// The syntax of the command line is right, but it makes no sense.
 pub const WRONG_USAGE: Code = 2;
 
 /// Events were lost, and the command line says that this is a failure.

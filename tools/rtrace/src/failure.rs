@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an error means for the exit code: the same in all commands.
+//! Exit codes of errors, the same in all commands.
 
 use crate::exit::{Code, DAMAGED, FAILED, WRONG_USAGE};
 use crate::run::condition::NoTrigger;
@@ -10,7 +10,7 @@ use analysis::loss::Damaged;
 use anyhow::Error;
 use terminal::say;
 
-/// Says what failed; the exit code.
+/// Reports the error and returns the exit code.
 pub fn report(error: &Error) -> Code {
     say(format_args!("{error:#}"));
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {

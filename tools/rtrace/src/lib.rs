@@ -34,7 +34,7 @@ use std::process::ExitCode;
 pub use session::channels::may_pick_nothing;
 pub use session::config::parse as parse_config;
 
-/// Does what the command line asks for.
+/// Executes the command line.
 pub fn main() -> ExitCode {
     CompleteEnv::with_factory(args::Cli::command).complete();
     system::files::open_many();

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use store::is_trace;
 use terminal::tell;
 
-/// The trace in `dir`. Without one: the current directory if that is a trace, or the newest trace in it, which a message
-/// names. The error is for people.
+/// Returns `dir`. Without `dir`: the current directory if that is a trace, or the newest trace in it, which a message
+/// names. The error is a text for the user.
 pub fn or_newest(dir: Option<PathBuf>) -> Result<PathBuf, String> {
     if let Some(dir) = dir {
         return Ok(dir);
@@ -27,7 +27,7 @@ pub fn or_newest(dir: Option<PathBuf>) -> Result<PathBuf, String> {
     Ok(found)
 }
 
-/// The directory in `dir` that is a trace and was changed last.
+/// The trace in the directory `dir` that was changed last.
 fn newest(dir: &Path) -> std::io::Result<Option<PathBuf>> {
     let mut newest = None;
     for entry in fs::read_dir(dir)? {

@@ -13,10 +13,10 @@ use std::path::Path;
 use store::Trace;
 use terminal::{bytes, harmless_json, print, progress, say};
 
-/// What becomes of the answers.
+/// Destination and form of the answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Text, with at most so many rows in a table.
+    /// Text, with at most `rows` rows in a table.
     Text { rows: usize },
     /// One JSON object.
     Json,
@@ -26,8 +26,8 @@ pub enum Output {
     Served,
 }
 
-/// Prints what the trace in `dir` holds, or the answers to the questions, if there are any. A page has
-/// both; without a question, the answers to all that the trace has an answer to.
+/// Prints a summary of the trace in `dir`, or the answers to the questions, if there are any. A page has both. Without
+/// a question, a page answers all questions that the trace can answer.
 pub fn report(dir: &Path, questions: &[Question], output: &Output) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let bar = progress::reading(trace.bytes)?;
@@ -46,17 +46,17 @@ pub fn report(dir: &Path, questions: &[Question], output: &Output) -> anyhow::Re
     let (text, warnings, verdict) = said?;
     warnings.iter().for_each(say);
     match output {
-        // The page is there.
+        // Standard output already has the page, so the text goes to standard error.
         Output::Page(Target::Stdout) => say(text.trim_end()),
         _ => print(&text)?,
     }
     Ok(verdict?)
 }
 
-/// The text to print, what is odd about the trace, and whether it is damaged.
+/// The text to print, the warnings about the trace, and whether the trace is damaged.
 type Said = (String, Vec<String>, Result<(), Damaged>);
 
-/// What the trace holds, and what is odd about it.
+/// Summarises the trace. Returns the warnings too.
 fn summarise(
     dir: &Path,
     trace: &Trace,
@@ -71,7 +71,7 @@ fn summarise(
     Ok((text, summary.warnings, summary.losses.verdict()))
 }
 
-/// The answers to questions about the trace, and what is odd about it.
+/// Answers questions about the trace. Returns the warnings too.
 fn answer(
     dir: &Path,
     trace: &Trace,
@@ -89,11 +89,11 @@ fn answer(
     Ok((text, answers.warnings, answers.losses.verdict()))
 }
 
-/// What a page shows of a trace.
+/// Contents of a page of a trace.
 struct Gathered {
     timeline: Timeline,
     answers: pass::Answers,
-    /// Why questions were left out.
+    /// The reasons for which questions were left out.
     left_out: Vec<String>,
 }
 
@@ -152,7 +152,7 @@ impl Gathered {
     }
 }
 
-/// Writes a page of the trace. What to say of it, and what is odd about the trace.
+/// Writes a page of the trace. Returns the message to print and the warnings about the trace.
 fn page(
     dir: &Path,
     trace: &Trace,
@@ -192,7 +192,7 @@ fn serve(trace: &Trace, gathered: &Gathered) -> anyhow::Result<()> {
     Ok(server.run(&page, &details)?)
 }
 
-/// What answers the questions about the trace in `dir`.
+/// The analyses that answer the questions about the trace in `dir`.
 fn analyses(
     dir: &Path,
     questions: &[Question],

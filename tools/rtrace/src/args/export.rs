@@ -115,14 +115,14 @@ pub struct ExportChoiceArgs {
     #[arg(add = ArgValueCompleter::new(complete::events))]
     pub events: Vec<String>,
 
-    /// Nothing before TIME: 23:00:01, +5s after the trace's begin, or 1234.567890 of its clock
+    /// Only events from TIME on: 23:00:01, +5s after the trace's begin, or 1234.567890 of its clock
     ///
     /// A time of the day is the first one in the trace; 2026-11-27T23:00:01 names the day. Seconds of the trace's
     /// clock are those that `rtrace export text` shows.
     #[arg(long, value_name = "TIME")]
     pub from: Option<PointInTime>,
 
-    /// Nothing after TIME
+    /// Only events up to TIME
     #[arg(long, value_name = "TIME")]
     pub to: Option<PointInTime>,
 }

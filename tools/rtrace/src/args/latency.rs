@@ -19,12 +19,12 @@ use system::quantity;
 /// CPU then. At the end, the longest wait is shown: the thread that woke it, what the CPU did meanwhile (other
 /// threads, interrupts, softirqs), and the kernel function in which the CPU was left.
 ///
-/// With --preempt, the same is measured from the request to give up the CPU until the thread does, which takes as
-/// long as preemption or interrupts are off. The call stack shows where the thread was preempted.
+/// With --preempt, the time counts from the request to give up the CPU until the thread does. It is as long as
+/// preemption or interrupts are off. The call stack shows where the thread was preempted.
 ///
-/// With --timer, the same is measured for a timer of each CPU, which is late by as long as interrupts are off. It
-/// interrupts the code that has just enabled them, whose call stack is shown. Where the processor can count cycles,
-/// the functions that ran meanwhile are shown, too.
+/// With --timer, the delay of a timer on each CPU is measured: the timer is late by as long as interrupts are off. It
+/// interrupts the code that has just enabled interrupts, and the call stack of that code is shown. Where the processor
+/// can count cycles, the functions that ran during the delay are shown, too.
 ///
 /// The module measures, and keeps the events in flight recorders. rtrace takes a snapshot of these when the maximum
 /// grows, or with --threshold at each wait that is as long. Times are local times of the day.
@@ -133,10 +133,10 @@ pub struct LatencyArgs {
     pub command: Vec<OsString>,
 }
 
-/// CPUs: each the first and the last of some that follow each other.
+/// CPUs as ranges: the first and the last CPU of each range.
 pub type Cpus = std::sync::Arc<[(u32, u32)]>;
 
-/// More CPUs than a kernel can have.
+/// Limit of CPU numbers: more CPUs than a kernel can have.
 const CPUS: u32 = 1 << 14;
 
 fn cpus(text: &str) -> Result<Cpus, String> {

@@ -64,7 +64,7 @@ Exit codes, the same in all commands:
   126  COMMAND cannot be run; 127: it was not found
   128 + N  signal N ended COMMAND")]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 
@@ -172,7 +172,7 @@ pub enum Command {
     Generate(GenerateArgs),
 }
 
-/// Who may read a trace.
+/// Options for the readers of a trace.
 #[derive(Debug, Args)]
 pub struct AccessArgs {
     /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits.

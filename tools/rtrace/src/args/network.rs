@@ -5,7 +5,7 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// What protects a connection. The group `network` has the argument that says where to.
+/// Protection of a connection. The group `network` has the argument that names the peer.
 #[derive(Debug, Args)]
 pub struct NetworkArgs {
     /// Certificate of the authority that signed the certificates of both sides, PEM

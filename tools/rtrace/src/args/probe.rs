@@ -6,26 +6,25 @@ use clap::Args;
 
 /// Define, list or delete probe events on functions and tracepoints
 ///
-/// SPEC is a function, what of its arguments is recorded, and what of its result:
+/// SPEC is a function, the arguments to record, and the values of its result to record:
 ///
 ///   [EVENT=]FUNCTION[(ARGUMENT, ...)] [-> RESULT, ...]
 ///
-/// Without `->` the event is recorded when the function is called, with it when it returns, with
-/// the arguments that it was called with. An ARGUMENT is a parameter by its name, and what it leads to:
-/// file->f_inode->i_ino; the result is called `ret`. Where and what these are the kernel's own types say
-/// (/sys/kernel/btf). In front of each may stand NAME= and behind it :TYPE (u8 to u64, s8 to s64, x8 to
-/// x64, symbol, string, ustring: a text in user space). In place of a parameter may stand what
-/// ftrace's kprobe events take: %REGISTER, $comm, $stackN, +OFFSET(VALUE). FUNCTION+OFFSET is a place in
-/// its code.
+/// Without `->`, a call of the function records the event. With it, the return records the event, with the arguments of
+/// the call. An ARGUMENT is a parameter's name and the members to follow: file->f_inode->i_ino. The result is called
+/// `ret`. The kernel's own types (/sys/kernel/btf) say where a value is and what type it has. NAME= before a value
+/// names it, :TYPE after the value sets its type (u8 to u64, s8 to s64, x8 to x64, symbol, string, ustring: a text in
+/// user space). A parameter can be replaced by what ftrace's kprobe events take: %REGISTER, $comm, $stackN,
+/// +OFFSET(VALUE). FUNCTION+OFFSET is a place in the function's code.
 ///
-/// /FILE:FUNCTION is a function of a program or library, by its symbol. Of its types nothing is known:
-/// arguments are $arg1 to $arg6, not where it returns; the result is `ret`.
+/// /FILE:FUNCTION is a function of a program or library, by its symbol. Its types are unknown: the arguments are $arg1
+/// to $arg6, except where the function returns; the result is `ret`.
 ///
-/// tracepoint:NAME is a tracepoint of the kernel, also one that is no event (`rtrace list --functions 'tracepoint:*_tp'`),
-/// with the first five of its arguments.
+/// tracepoint:NAME is a tracepoint of the kernel, with the first five of its arguments. It need not be an event
+/// (`rtrace list --functions 'tracepoint:*_tp'`).
 ///
-/// The events are called probe:FUNCTION, or probe:FUNCTION__return; they are there until they are
-/// deleted or the module is unloaded. `rtrace record -k SPEC` has them for the time of a recording.
+/// The names of the events are probe:FUNCTION, or probe:FUNCTION__return. An event exists until it is deleted or the
+/// module is unloaded. `rtrace record -k SPEC` defines it for one recording.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "\

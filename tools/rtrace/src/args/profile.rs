@@ -35,10 +35,10 @@ pub struct ProfileArgs {
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = 99, value_parser = frequency)]
     pub freq: u32,
 
-    /// What triggers a sample: cycles or cpu-clock
+    /// Trigger of a sample: cycles or cpu-clock
     ///
-    /// `cycles` of the processor, which are counted also where interrupts are off, or `cpu-clock`, a timer. The
-    /// default is cycles where the machine can count them.
+    /// `cycles` counts cycles of the processor, also where interrupts are off; `cpu-clock` is a timer. The default is
+    /// cycles where the machine can count them.
     #[arg(long, value_name = "EVENT", value_enum)]
     pub by: Option<Pace>,
 

@@ -20,8 +20,8 @@ use system::quantity;
 /// Without -e and -x, the module's default events are recorded. The last line is `N events recorded, M lost`.
 ///
 /// With --session, rtrace records in that session, which must be stopped, and restores its settings afterwards. If
-/// rtrace is killed by SIGKILL, its session `record-PID` and the memory of that remain until the next `rtrace
-/// record`, or until `rtrace session destroy record-PID`.
+/// SIGKILL ends rtrace, its session `record-PID` and the session's memory remain until the next `rtrace record`, or
+/// until `rtrace session destroy record-PID`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Channels:
@@ -152,9 +152,9 @@ pub struct RecordArgs {
 
     /// Cut the trace into chunks of SIZE, or of a duration
     ///
-    /// The chunks are DIR/chunk-000001, DIR/chunk-000002, ..., each a trace as soon as it has that name. The next
-    /// chunk begins before the packets of one exceed SIZE (with K, M, G), or after each DURATION (as 10min), also
-    /// if nothing was recorded.
+    /// The chunks are DIR/chunk-000001, DIR/chunk-000002, ..., each a trace as soon as it has that name. The next chunk
+    /// begins before the packets of one exceed SIZE (with K, M, G), or after each DURATION (as 10min). With DURATION, a
+    /// chunk may be empty.
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "SIZE|TIME")]
     pub rotate: Option<Every>,

@@ -10,12 +10,11 @@ use terminal::date::PointInTime;
 
 /// Summarise a trace: events by type and CPU, the busiest tasks, what was lost
 ///
-/// Of a trace that was recorded with --rotate, DIR is its directory, for all chunks in their order, or
-/// one of them.
+/// For a trace that was recorded with --rotate, DIR is its directory, for all chunks in order, or one chunk.
 ///
-/// Or answer questions about it, several in one run. A question needs the events that it is about;
-/// where the trace lacks them, the error says what to record. Where events were lost, figures are
-/// lower bounds: nothing is timed across a place where an event may be missing.
+/// With questions, answer these about the trace, several in one run. A question needs the events that it is about. If
+/// the trace lacks them, the error says what to record. If events were lost, figures are lower bounds: nothing is timed
+/// across a place where an event may be missing.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// System calls: counts, failures, durations
@@ -33,7 +32,7 @@ pub struct ReportArgs {
 
     /// Threads: time running, runnable, waiting
     ///
-    /// And how each left its CPU.
+    /// Also shows how each thread left its CPU.
     #[arg(long)]
     pub threads: bool,
 
@@ -75,7 +74,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub aux: bool,
 
-    /// What a thread did and waited for
+    /// Critical path of thread TID: its work and its waits
     ///
     /// The path is followed back through the threads that woke it. Of several threads that had this id, the last is
     /// taken.

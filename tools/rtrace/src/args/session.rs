@@ -124,7 +124,7 @@ Example:
   rtrace state                                once more, an hour later")]
 pub struct StateArgs {}
 
-/// What to do with sessions.
+/// Subcommands about sessions.
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
     List(SessionListArgs),

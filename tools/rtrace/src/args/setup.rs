@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is recorded, as typed: the options that `rtrace record`, `rtrace start` and `rtrace trace` share.
+//! Settings of a recording, as typed: the options that `rtrace record`, `rtrace start` and `rtrace trace` share.
 
 use crate::complete;
 use crate::session::channels::ChannelArg;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use system::quantity;
 
-/// Which events, whose, and how large the buffers are.
+/// Choice of events, of tasks, and of the size of the buffers.
 #[derive(Debug, Args)]
 pub struct ChoiceArgs {
     /// Record these events: names or patterns
@@ -83,7 +83,7 @@ pub struct ChoiceArgs {
     pub functions: FunctionArgs,
 }
 
-/// Which functions of the kernel are traced.
+/// The choice of kernel functions to trace.
 #[derive(Debug, Args)]
 pub struct FunctionArgs {
     /// Record calls of these kernel functions
@@ -126,7 +126,7 @@ pub struct FunctionArgs {
     pub max_depth: Option<u32>,
 }
 
-/// All that can be chosen: also what is recorded beside the events, and into what.
+/// All settings: the choice of events, the values recorded with them, and the channels.
 #[derive(Debug, Args)]
 pub struct SetupArgs {
     #[command(flatten)]
@@ -221,22 +221,22 @@ pub fn aux_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// After how many `--channel`s each pattern stands.
+/// Position of each pattern: the number of `--channel` options before it.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// Each of -e.
+    /// For each -e.
     pub events: Vec<usize>,
-    /// Each of -x.
+    /// For each -x.
     pub exclude: Vec<usize>,
-    /// Of each --filter: the patterns of the -e before it.
+    /// For each --filter: the range of patterns of the -e before it.
     pub filters: Vec<Range<usize>>,
 }
 
 impl Places {
-    /// As they stand in the command line of a subcommand.
+    /// Reads the positions from the command line of a subcommand.
     pub fn of(matches: &ArgMatches) -> Self {
         let indices = |id| -> Vec<usize> { matches.indices_of(id).into_iter().flatten().collect() };
-        // Not every command can make some.
+        // Some commands have no --channel.
         let channels = match matches.try_contains_id("channels") {
             Ok(_) => indices("channels"),
             Err(_) => Vec::new(),
@@ -253,7 +253,7 @@ impl Places {
     }
 }
 
-/// The patterns of the -e that stands before each --filter; none, if none does.
+/// The patterns of the -e that stands before each --filter. Empty if no -e does.
 fn filters(matches: &ArgMatches) -> Vec<Range<usize>> {
     let indices = |id| -> Vec<usize> { matches.indices_of(id).into_iter().flatten().collect() };
     let mut options = Vec::new();

@@ -12,20 +12,24 @@ use std::path::PathBuf;
 
 /// Print the system calls of COMMAND, or other events, a line each; without COMMAND, those of all tasks
 ///
-/// Without -e and -x: the system calls of COMMAND and what it starts, or without COMMAND of all tasks,
-/// until Ctrl-C. With COMMAND and -e: these events of the same tasks. In -e and -x the name of a system
-/// call, or of its begin or end (sys_exit_openat), stands for the call (`mmap:*` for the subsystem of that name).
+/// Without -e and -x, the system calls of COMMAND and of what it starts are printed, or without COMMAND those of all
+/// tasks, until Ctrl-C. With COMMAND and -e, these events of the same tasks are printed. In -e and -x the name of a
+/// system call, or of its begin or end (sys_exit_openat), stands for the call. `mmap:*` picks the subsystem of that
+/// name.
 ///
-/// A line has the local time of the day, for a system call how long it took, the thread's name and id, and what happened.
-/// A system call has one line, where it ends: the time is that of its end, so that lines stand in
-/// order of time. Behind a descriptor stands its file, as far as that is known from the calls that opened,
-/// copied and inherited it, and live from /proc: for that, calls to close, dup2, dup3, close_range and execve must be
-/// among the events (with -e it is enough to name close). One that has not ended when the trace does, or whose end was lost, is `<unfinished
-/// ...>`; one whose begin is not in the trace `<... resumed>`. `LOST N events on CPU K` stands where
-/// events are missing, `DAMAGED` where bytes of the trace cannot be read. Lines come at most 0.1 s late.
+/// A line has the local time of the day, the duration of a system call, the thread's name and id, and what happened. A
+/// system call has one line, where it ends. The time is that of its end, so lines stand in order of time.
 ///
-/// Where all tasks are traced, rtrace itself is not, nor, if the lines go to a terminal, those who show that
-/// (sshd, an xterm, sudo): what they do for each line would give new lines without end.
+/// A descriptor is followed by its file, if known: from the calls that opened, copied and inherited it, and live from
+/// /proc. For that, calls to close, dup2, dup3, close_range and execve must be among the events (with -e it is enough
+/// to name close).
+///
+/// A call that has not ended when the trace does, or whose end was lost, is `<unfinished ...>`. A call whose begin is
+/// not in the trace is `<... resumed>`. `LOST N events on CPU K` stands where events are missing, `DAMAGED` where bytes
+/// of the trace cannot be read. A line is printed at most 0.1 s late.
+///
+/// If all tasks are traced, rtrace leaves out its own threads. If the lines go to a terminal, rtrace also leaves out
+/// the programs that show the terminal (sshd, an xterm, sudo). Otherwise each line would cause new lines without end.
 ///
 /// --filter and --failed are for completed calls: an expression may compare arguments and the result (`ret`)
 /// together. A call whose end the trace lacks has no result.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `rtrace export` works with, from what was typed.
+//! Options of `rtrace export`, converted from the arguments as typed.
 
 use super::trace;
 use crate::args::{ExportArgs, ExportChoiceArgs, ExportFileArgs, ExportFormat, ExportStacksArgs};

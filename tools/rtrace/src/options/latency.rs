@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `rtrace latency` works with.
+//! Options of `rtrace latency`, converted from the arguments as typed.
 
 use super::record::Conditions;
 use super::{access, rows, trace, Action};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use store::OutputOptions;
 use terminal::date;
 
-/// What is recorded of what the CPUs did meanwhile.
+/// Events that show what the CPUs did during a delay.
 const EVENTS: [&str; 6] = [
     "sched_switch",
     "sched_waking",
@@ -25,41 +25,41 @@ const EVENTS: [&str; 6] = [
     "irq_softirq_exit",
 ];
 
-/// The channel of timers that came late: their events have the stack of what they interrupted.
+/// The channel of timers that fired late. Their events have the call stack of the interrupted code.
 pub const TIMERS: &str = "timers";
 
-/// How often the processor is sampled in an NMI, per second and CPU, if it can be: some times in a millisecond.
+/// Samples per second and CPU, taken in an NMI if the processor can: several per millisecond.
 const SAMPLE_FREQUENCY: u32 = 5000;
 
 /// Latencies to measure.
 pub struct Latency {
-    /// What is measured.
+    /// The kind of latency.
     pub measured: Measured,
     /// Whether lazy requests count.
     pub lazy: bool,
-    /// How often timers fire.
+    /// Period of the timers.
     pub period: Option<Duration>,
-    /// What to record.
+    /// Settings of the session.
     pub setup: Setup,
-    /// When to look at it.
+    /// Conditions for a snapshot or for the end.
     pub conditions: Conditions,
-    /// The processes whose waits are meant; all, if it is empty.
+    /// The processes whose waits count; all, if it is empty.
     pub pids: Vec<u32>,
-    /// Which waits are meant, as a filter of the event; all, if there is none.
+    /// Filter of the latency event, for the waits that count; all, if there is none.
     pub filter: Option<String>,
-    /// How long a wait must be; none: longer than any before.
+    /// Minimum duration of a wait to report. Without it: each new maximum.
     pub threshold: Option<Duration>,
-    /// Where traces are kept, if they are.
+    /// Directory of the kept traces, if they are kept.
     pub dir: Option<PathBuf>,
-    /// How they are written.
+    /// How the traces are written.
     pub output_options: OutputOptions,
-    /// Rows of what a CPU did.
+    /// Rows in the table of what a CPU did.
     pub rows: usize,
     /// The command to run, if any.
     pub command: Option<(OsString, Vec<OsString>)>,
 }
 
-/// From the command line.
+/// Converts the arguments.
 pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
     let rows = rows(args.rows);
     let measured = match (args.preempt, args.timer) {
@@ -131,12 +131,12 @@ pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
     })))
 }
 
-/// Which delays were asked for.
+/// Filter for the delays that the options choose.
 fn filter(args: &LatencyArgs, measured: Measured) -> Option<String> {
     let any = |parts: Vec<String>| format!("({})", parts.join(" || "));
     let pids = args.pids.iter().map(|pid| format!("pid == {pid}"));
     let cpus = args.cpus.iter().flat_map(|cpus| cpus.iter());
-    // Where it is, and who has to wait for it, or is interrupted.
+    // The fields with the CPU of the delay and with the priority of the thread that waits or is interrupted.
     let (cpu, prio) = match measured {
         Measured::Wakeup => ("target_cpu", "prio"),
         Measured::Preempt => ("CPU", "next_prio"),
@@ -147,7 +147,7 @@ fn filter(args: &LatencyArgs, measured: Measured) -> Option<String> {
         false => format!("{cpu} >= {first} && {cpu} <= {last}"),
     });
     let all = [
-        // As the event has it: priorities of real time are below 0.
+        // In the event, priorities of real-time threads are below 0.
         args.rt.then(|| format!("{prio} < 0")),
         (!args.pids.is_empty()).then(|| any(pids.collect())),
         args.cpus.is_some().then(|| any(cpus.collect())),

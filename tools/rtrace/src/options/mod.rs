@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the program works with, from what was typed.
+//! Values that the program uses, converted from the arguments as typed.
 
 mod export;
 mod latency;
@@ -37,7 +37,7 @@ use std::path::PathBuf;
 use store::OutputOptions;
 use system::access::Access;
 
-/// Where the tracer is.
+/// Location of the tracer.
 pub struct Place {
     /// The mounted debugfs.
     pub debugfs: PathBuf,
@@ -51,24 +51,24 @@ impl Place {
         Tracer::find(&self.debugfs)
     }
 
-    /// The session that was given, or the one that is always there.
+    /// The session that was given, or `default`, which always exists.
     pub fn session(&self) -> system::Result<Session> {
         let name = self.session.as_deref().unwrap_or(DEFAULT_SESSION);
         self.tracer()?.session(name)
     }
 }
 
-/// What to do.
+/// Command to execute.
 pub enum Action {
     Record(Box<Record>),
     Profile(Box<Profile>),
     Latency(Box<Latency>),
     /// Prints the longest wait of a trace.
     LatencyOf {
-        /// Of what.
+        /// The kind of latency.
         measured: control::Latency,
         dir: PathBuf,
-        /// Rows of what a CPU did; without, a JSON object is printed.
+        /// Rows in the table of what a CPU did. Without it, a JSON object is printed.
         rows: Option<usize>,
     },
     Report {
@@ -79,7 +79,7 @@ pub enum Action {
     /// Prints the calls of functions of a trace.
     Graph {
         dir: PathBuf,
-        /// The rows of a table of functions, instead of the tree.
+        /// The rows of a table of functions, which replaces the tree.
         summary: Option<usize>,
     },
     Show(Box<Show>),
@@ -123,7 +123,7 @@ pub enum Action {
         text: String,
     },
     State,
-    /// Shows functions of the kernel.
+    /// Prints functions of the kernel.
     ListFunctions {
         pattern: String,
         json: bool,
@@ -132,11 +132,11 @@ pub enum Action {
     AddProbes {
         specs: Vec<String>,
     },
-    /// Shows them.
+    /// Lists dynamic events.
     ListProbes {
         json: bool,
     },
-    /// Takes some away.
+    /// Deletes dynamic events.
     DeleteProbes {
         names: Vec<String>,
     },
@@ -157,32 +157,32 @@ pub enum Action {
     },
 }
 
-/// Where a trace is whose kernel is gone.
+/// Source of a trace whose kernel has crashed.
 #[derive(Debug)]
 pub enum RecoverFrom {
     /// In the reserved memory of a channel.
     Reserved {
         /// The channel.
         channel: String,
-        /// Whether it stays there.
+        /// Whether the trace stays in the memory.
         keep: bool,
     },
-    /// In this dump.
+    /// In this dump of the kernel's memory.
     Vmcore(PathBuf),
 }
 
-/// How it is recovered.
+/// Options of `rtrace recover`.
 #[derive(Debug)]
 pub struct Recover {
     /// The trace's directory, or that of the traces.
     pub dir: PathBuf,
-    /// Who may read it.
+    /// Access rights of the trace's files.
     pub access: Access,
-    /// Where it is.
+    /// Where the buffers are.
     pub source: RecoverFrom,
 }
 
-/// The one conversion.
+/// Converts the command line. No other code converts arguments.
 pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
     let action = match cli.command {
         Command::Record(args) => {
@@ -331,7 +331,7 @@ fn start(args: &StartArgs) -> Result<Config, clap::Error> {
     Ok(config)
 }
 
-/// How many rows a table has at most; 0: all.
+/// Maximum number of rows in a table; 0 typed: all.
 fn rows(typed: usize) -> usize {
     match typed {
         0 => usize::MAX,
@@ -359,7 +359,7 @@ fn trace(dir: Option<PathBuf>) -> Result<PathBuf, clap::Error> {
     newest::or_newest(dir).map_err(missing)
 }
 
-/// What was typed makes no sense.
+/// An error for a command line that makes no sense.
 fn wrong(what: impl std::fmt::Display) -> clap::Error {
     Cli::command().error(ErrorKind::ArgumentConflict, what)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `rtrace profile` works with.
+//! Options of `rtrace profile`, converted from the arguments as typed.
 
 use super::record::{new_directory, Conditions, Record};
 use super::{access, rows};
@@ -14,20 +14,20 @@ use control::{BufferSize, Mode, FIRST_CHANNEL};
 use network::{Destination, Directory};
 use store::OutputOptions;
 
-/// What is recorded beside each sample.
+/// Contexts recorded with each sample.
 const CONTEXTS: [&str; 5] = ["pid", "tid", "comm", "callstack-kernel", "callstack-user"];
 
 /// A profile.
 pub struct Profile {
-    /// How it is recorded, but for the event.
+    /// Options of the recording, without the event of the samples.
     pub record: Record,
-    /// What decides when a sample is taken; if none, what is best on this machine.
+    /// Trigger of the samples. Without it, the best one that this machine has.
     pub pace: Option<Pace>,
     /// How the functions are printed.
     pub output: Output,
 }
 
-/// From the command line.
+/// Converts the arguments.
 pub(super) fn profile(args: ProfileArgs) -> Profile {
     let mut command = args.command.into_iter();
     let command = command.next().map(|program| (program, command.collect()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `rtrace query` works with, from what was typed.
+//! Options of `rtrace query`, converted from the arguments as typed.
 
 use super::{rows, trace, Action};
 use crate::args::{QueryArgs, QueryFormat};

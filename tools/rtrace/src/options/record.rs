@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `rtrace record` works with.
+//! Options of `rtrace record`, converted from the arguments as typed.
 
 use super::setup::{add_state, config};
 use super::{access, security, wrong};
@@ -18,23 +18,24 @@ use std::time::Duration;
 use store::{OutputOptions, Rotate, Writing};
 use terminal::date;
 
-/// What a recording waits for.
+/// Conditions that end a recording or cause a snapshot.
 #[derive(Debug, Default)]
 pub struct Conditions {
-    /// What ends it.
+    /// Conditions that end the recording.
     pub until: Vec<Condition>,
-    /// How many packets come behind an event that ends it; none: it ends at once.
+    /// Number of packets to record after an event that ends the recording. Without it, the event ends the recording at
+    /// once.
     pub after: Option<u64>,
-    /// What has it write a snapshot.
+    /// Conditions that cause a snapshot.
     pub snapshot_on: Vec<Condition>,
-    /// After how many snapshots it ends.
+    /// Number of snapshots after which the recording ends.
     pub snapshots: Option<u64>,
     /// Maximum duration of the recording.
     pub duration: Option<Duration>,
 }
 
 impl Conditions {
-    /// From the command line. The error is for people.
+    /// Converts the arguments. The error is a text for the user.
     fn new(args: &mut RecordArgs, channels: &[ChannelSetup]) -> Result<Self, String> {
         let conditions = Self {
             until: args.until.drain(..).collect(),
@@ -63,13 +64,13 @@ impl Conditions {
 
 /// A recording.
 pub struct Record {
-    /// What to set.
+    /// Settings of the session.
     pub setup: Setup,
-    /// What it waits for.
+    /// Conditions that end the recording or cause a snapshot.
     pub conditions: Conditions,
-    /// The events at functions of the kernel that it defines.
+    /// Specifications of the probe events that the recording defines.
     pub probes: Vec<String>,
-    /// What the session that it makes is called, if that matters.
+    /// Name of the session that the recording makes, if the user named it.
     pub session: Option<Given<String>>,
     /// Whether the user named the destination. Otherwise it is a directory named after the time.
     pub is_named: bool,
@@ -77,7 +78,7 @@ pub struct Record {
     pub destination: Destination,
     /// Whether the names of functions are written with the trace.
     pub symbols: bool,
-    /// Whether servers are asked for those that this machine does not know.
+    /// Whether debuginfod servers are asked for names that this machine does not know.
     pub debuginfod: bool,
     /// Whether losses are a failure.
     pub fail_on_loss: bool,
@@ -120,7 +121,7 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
     Ok(())
 }
 
-/// From the command line.
+/// Converts the arguments.
 pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     let mode = if args.overwrite {
         Mode::Overwrite
@@ -138,12 +139,12 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     if !args.probes.is_empty() {
         let me = Maker::me().map_err(|error| wrong(format_args!("{error:#}")))?;
         setup.record_also(format!("{}:*", me.subsystem()));
-        // Else nothing says whose call it is.
+        // Without these contexts, the thread of a call is unknown.
         let own = || ["tid", "comm"].map(str::to_owned).to_vec().into();
         setup.contexts.get_or_insert_with(own);
     }
     setup.complete_first();
-    // A recording is the same whatever was set before.
+    // Earlier settings of the session do not affect a recording.
     setup.fill(Some(mode), Some(size));
     if args.only {
         setup.tasks.only_command = Some(().into());
@@ -160,7 +161,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         can_rotate(channels, &conditions).map_err(wrong)?;
     }
     add_state(&mut config.setup)?;
-    // A snapshot and a receiver have no place for them.
+    // Snapshots and receivers have no place for names of functions.
     let has_place = args.connect.is_none() && conditions.snapshot_on.is_empty();
     let symbols = args.symbols || args.setup.call_graph && has_place;
     let is_named = args.connect.is_some() || args.output.is_some();
@@ -198,7 +199,7 @@ pub(super) fn new_directory() -> PathBuf {
     format!("rtrace-{}", date::now()).into()
 }
 
-/// Whether there is something to cut into chunks while a recording goes on. The error is for people.
+/// Whether the recording can be cut into chunks. The error is a text for the user.
 fn can_rotate(channels: &[ChannelSetup], conditions: &Conditions) -> Result<(), &'static str> {
     if channels.iter().all(ChannelSetup::is_flight_recorder) {
         return Err(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is recorded, from the command line and from a file.
+//! Settings of a recording, from the command line and from a file.
 
 use super::wrong;
 use crate::args::{ChoiceArgs, Cli, FunctionArgs, SetupArgs};
@@ -18,7 +18,7 @@ use control::{Mode, FIRST_CHANNEL};
 /// Contexts of --call-graph.
 const STACKS: [&str; 2] = ["callstack-kernel", "callstack-user"];
 
-/// What is recorded, from the file if one is given.
+/// Converts the arguments, on top of the file if one is given.
 pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
     let typed = typed(args)?;
     let Some(file) = &args.config else {
@@ -33,7 +33,7 @@ pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
     Ok(config)
 }
 
-/// What the command line says of what is recorded.
+/// Converts the arguments on the command line.
 fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
     let choice = choice(&args.choice, &args.channels)?;
     let mut contexts = args.contexts.clone();
@@ -64,7 +64,7 @@ fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
     })
 }
 
-/// Which events are recorded, and whose, in these channels beside the first.
+/// Converts the choice of events and tasks, for the first channel and the `channels` of --channel.
 pub(super) fn choice(args: &ChoiceArgs, channels: &[ChannelArg]) -> Result<Setup, clap::Error> {
     let mut setup = Setup {
         cpus: args.cpus.clone().map(Given::from),
@@ -83,7 +83,7 @@ pub(super) fn choice(args: &ChoiceArgs, channels: &[ChannelArg]) -> Result<Setup
     Ok(setup)
 }
 
-/// Which functions are traced.
+/// Converts the choice of kernel functions.
 fn functions(args: &FunctionArgs) -> Result<Functions, clap::Error> {
     let FunctionArgs {
         functions,
@@ -108,7 +108,7 @@ fn functions(args: &FunctionArgs) -> Result<Functions, clap::Error> {
     })
 }
 
-/// Adds the channel of the state, if that is to be recorded.
+/// Adds the channel of the state. The error is for a channel of the same name.
 pub(super) fn add_state(setup: &mut Setup) -> Result<(), clap::Error> {
     if !setup.state {
         return Ok(());
@@ -127,21 +127,21 @@ pub(super) fn add_state(setup: &mut Setup) -> Result<(), clap::Error> {
         events: Some(vec![state::EVENTS.to_owned().into()]),
         mode: Some(Mode::Discard),
         size: Some(state::SIZE),
-        // They would be those of rtrace itself.
+        // Contexts would be those of rtrace itself.
         contexts: Some(Vec::new().into()),
         ..ChannelSetup::named(state::CHANNEL)
     });
     Ok(())
 }
 
-/// What an option gave that can be given several times; none if it was not.
+/// Values of an option that can be given several times. `None` if it was not given.
 fn several<T: Clone>(values: &[T]) -> Option<Given<Vec<T>>> {
     (!values.is_empty()).then(|| values.to_vec().into())
 }
 
-/// The first channel, and those of --channel.
+/// The first channel, and the channels of --channel.
 fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>, clap::Error> {
-    // The patterns after so many channels.
+    // The patterns with this number of channels before them.
     let of = |patterns: &[String], places: &[usize], place| -> Vec<Given<String>> {
         let placed = patterns.iter().zip(places);
         let here = placed.filter(|(_, at)| **at == place);

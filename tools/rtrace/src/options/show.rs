@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `rtrace trace` works with.
+//! Options of `rtrace trace`, converted from the arguments as typed.
 
 use super::setup::choice;
 use super::{rows, security, wrong};
@@ -17,75 +17,76 @@ use network::{Credentials, Security};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What is printed without -e and -x.
+/// Pattern of the events that are printed without -e and -x.
 const CALLS: &str = "syscalls";
 
-/// Events that are recorded beside system calls, and not printed: whose descriptors a process gets, that it
-/// ends, and which thread goes on when it executes a program.
+/// Events that are recorded beside system calls and are not printed. They say from which process a process inherits
+/// descriptors, that a process ends, and which thread continues when a process executes a program.
 const PROCESSES: [&str; 3] = [
     "sched_process_fork",
     "sched_process_exit",
     "sched_process_exec",
 ];
 
-/// The same, where only some calls are printed, `close` among them: what else makes descriptors stand for other
-/// files.
+/// System calls that are recorded and not printed if only some calls are chosen, `close` among them. They too make
+/// descriptors stand for other files.
 const REPLACING: [&str; 5] = ["dup2", "dup3", "close_range", "execve", "execveat"];
 
-/// Contexts by which a line says whose it is.
+/// Contexts with the process and thread of a line.
 const CONTEXTS: [&str; 3] = ["pid", "tid", "comm"];
 
-/// What is to be printed.
+/// Choice of the lines to print.
 pub struct Show {
-    /// Which trace.
+    /// Source of the trace.
     pub input: Input,
-    /// The rows of a table of system calls at the end; none: there is no table.
+    /// The rows of a table of system calls at the end. Without it there is no table.
     pub summary: Option<usize>,
-    /// Whether there are lines beside the table.
+    /// Whether lines are printed, not only the table.
     pub has_lines: bool,
     /// Filters of completed system calls.
     pub filters: Vec<CallFilter>,
-    /// The events of a recorded or received trace that are printed, as `set_event` takes them; all, if there is none.
+    /// Patterns of the printed events of a recorded or received trace, as `set_event` takes them; all, if there is
+    /// none.
     pub picked: Option<Vec<String>>,
-    /// The processes of such a trace that are printed; all, if there is none.
+    /// The printed processes of a recorded or received trace; all, if there is none.
     pub pids: Vec<u32>,
     /// Whether a tree of calls is printed, not lines.
     pub is_tree: bool,
     /// Events that are recorded and not printed.
     pub unprinted: Vec<&'static str>,
-    /// Patterns of the chosen calls, if more calls are recorded: those of 32-bit programs may be recorded all.
+    /// Patterns of the chosen calls, if more calls are recorded: all calls of 32-bit programs may be recorded.
     pub chosen: Option<Patterns>,
     /// Sources of the files that descriptors stand for.
     pub files: Sources,
     /// The file to print to; standard output, if there is none.
     pub output: Option<PathBuf>,
-    /// Whether that may be there already, and is replaced then.
+    /// Whether an existing file is replaced.
     pub force: bool,
 }
 
-/// Where events come from.
+/// Source of the events.
 pub enum Input {
-    /// One that was recorded, in this directory.
+    /// A recorded trace in this directory.
     Recorded(PathBuf),
-    /// One that comes in at a receiver meanwhile.
+    /// A trace that a receiver gets at this moment.
     Received {
-        /// Where that listens.
+        /// Address of the receiver.
         address: String,
         /// How the connection is protected.
         security: Security<Credentials>,
-        /// The machine, or the trace; any, if there is none.
+        /// The machine or the trace; the newest, if there is none.
         name: Option<String>,
     },
-    /// One that is recorded meanwhile.
+    /// A trace that is recorded now.
     Live {
-        /// What to set.
+        /// Settings of the session.
         setup: Box<Setup>,
         /// The command to run, if any.
         command: Option<(OsString, Vec<OsString>)>,
     },
 }
 
-/// From the command line.
+/// Converts the arguments.
 pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
     let is_live = args.input.is_none() && args.connect.is_none();
     for word in args
@@ -128,7 +129,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
     }
     let is_filtered = !filters.is_empty() || !args.choice.filters.is_empty();
     let typed = |words: &[String]| words.iter().cloned().map(Given::from).collect();
-    // As live, where nothing else is recorded.
+    // Default events as in a live trace, which records nothing else then.
     if !is_live && !filters.is_empty() && args.choice.events.is_empty() {
         args.choice.events.push(CALLS.to_owned());
     }
@@ -160,7 +161,8 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
                     .get_or_insert_with(|| vec![CALLS.to_owned().into()]);
             }
             let patterns = Patterns::of(&setup);
-            // The table counts what is recorded, the tree has all of it, and no filter is for these.
+            // The table counts all recorded calls, and the tree has all events. Filters do not apply to calls of 32-bit
+            // programs.
             if !has_table && !is_tree && !is_filtered && patterns.miss_compat() {
                 setup.record_also(compat::EVENTS.to_owned());
             }
@@ -189,7 +191,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
     Ok(Show {
         files: match &input {
             _ if args.summary_only => Sources::None,
-            // Calls are missing: descriptors may have been closed by them.
+            // Calls are missing, and some of them may have closed descriptors.
             Input::Live { setup, .. } if setup.cpus.is_some() || is_filtered => Sources::None,
             Input::Live { .. } => Sources::EventsAndProc,
             Input::Recorded(_) | Input::Received { .. } => Sources::Events,
@@ -208,7 +210,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
     })
 }
 
-/// The call whose begin or end an event is, by rtrace's name or ftrace's: a line shows the call.
+/// The call whose begin or end is this event, by rtrace's name or ftrace's. A line shows the call.
 fn call_of(event: &str) -> Option<String> {
     let (not, name) = match event.strip_prefix('!') {
         Some(name) => ("!", name),
@@ -220,12 +222,12 @@ fn call_of(event: &str) -> Option<String> {
     is_call(call).then(|| format!("{not}{call}"))
 }
 
-/// Whether a pattern may pick system calls, or is the part for other events of one that does.
+/// Whether a pattern may pick system calls, or is the part for other events of such a pattern.
 fn is_of_calls(pattern: &str) -> bool {
     picks_calls(pattern) || may_pick_nothing(pattern)
 }
 
-/// The filters that are for system calls. Live, the kernel applies the others.
+/// The filters for system calls. In a live trace, the kernel applies the others.
 fn filters(args: &mut ShowArgs, is_live: bool) -> Vec<CallFilter> {
     let ChoiceArgs {
         events,
@@ -260,7 +262,7 @@ fn filters(args: &mut ShowArgs, is_live: bool) -> Vec<CallFilter> {
     of_calls
 }
 
-/// What is recorded beside what is chosen, for the names of files.
+/// Events that are recorded beside the chosen ones, for the names of files.
 fn unprinted(args: &ShowArgs) -> Vec<&'static str> {
     let ChoiceArgs {
         events,
@@ -280,7 +282,7 @@ fn unprinted(args: &ShowArgs) -> Vec<&'static str> {
     if events.is_empty() || has(CALLS) {
         return PROCESSES.to_vec();
     }
-    // Without `close` there are no names. The table counts what is recorded.
+    // Without `close` no names are shown. The table counts all recorded calls.
     if !has("close") || args.summary || args.summary_only {
         return Vec::new();
     }

@@ -71,7 +71,7 @@ fn patterns_go_to_the_channel_before_them() {
         "three 2Mx8 discard f",
     ];
     assert_eq!(channels, expected);
-    // One that is not used takes as little memory as it can.
+    // An unused channel takes as little memory as it can.
     let record = recorded("--channel one -e b");
     assert_eq!(record.setup.channels[0].size, Some(BufferSize::LEAST));
     assert_eq!(record.setup.channels[1].size, Some(BufferSize::DEFAULT));
@@ -181,7 +181,7 @@ fn a_system_call_is_its_begin_and_its_end() {
     assert_eq!(first(recorded("-e !read")), expected);
     let expected = [&["irq"][..], &not_read, &["!a"]].concat();
     assert_eq!(first(recorded("-e !read,irq -x a")), expected);
-    // No other call whose name ends so: mq_open.
+    // No other call with a name that ends in `open`: mq_open.
     let open = ["syscall_entry_open", "syscall_exit_open"];
     assert_eq!(first(recorded("-e open")), open);
 }
@@ -304,7 +304,7 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     assert!(setup.tasks.only_command.is_some());
     assert_eq!(setup.cpus.unwrap().value, "1");
     let (calls, _) = live("-e openat,mmap:*,sched_switch -x read");
-    // The calls of 32-bit programs are told apart when they are printed.
+    // The printer, not the kernel, distinguishes the calls of 32-bit programs.
     let expected =
         "syscall_entry_openat syscall_exit_openat mmap:* sched_switch !syscall_entry_read \
                     !syscall_exit_read compat_syscall_*_unknown";
@@ -316,7 +316,7 @@ fn system_calls_are_shown_unless_others_are_chosen() {
         let summaries = summaries(&live(words).0);
         assert!(!summaries[0].contains("compat"), "{words}: {summaries:?}");
     }
-    // What says which files descriptors stand for is recorded where it is of use.
+    // The events that name the files of descriptors are recorded only where a line uses them.
     assert_eq!(shown("-e openat").unwrap().unprinted, [""; 0]);
     let unprinted = shown("-e openat,close,dup2").unwrap().unprinted;
     let replacing = ["dup3", "close_range", "execve", "execveat"];
@@ -388,7 +388,7 @@ fn functions_are_events_of_the_first_channel() {
     assert_eq!(functions.not, ["*lock*"]);
     assert!(record.setup.contexts.is_none());
     assert_eq!(first(record), ["irq", "ftrace:function"]);
-    // Of a graph it must be known whose it is.
+    // A call in a graph needs its thread.
     let record = recorded("-G vfs_* -D 2");
     assert_eq!(record.setup.functions.max_depth, Some(2));
     assert_eq!(

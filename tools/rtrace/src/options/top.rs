@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `rtrace top` works with.
+//! Options of `rtrace top`, converted from the arguments as typed.
 
 use super::trace;
 use crate::args::TopArgs;
@@ -11,7 +11,7 @@ use control::{BufferSize, Mode, FIRST_CHANNEL};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is recorded for it.
+/// Events that the tables need.
 const EVENTS: [&str; 8] = [
     "sched_switch",
     "sched_waking",
@@ -23,27 +23,27 @@ const EVENTS: [&str; 8] = [
     "syscalls",
 ];
 
-/// Which tables.
+/// Choice of the tables.
 pub struct Top {
-    /// The directory of a trace that was recorded; none: what happens now.
+    /// The directory of a recorded trace. Without it, the tables are of the running system.
     pub input: Option<PathBuf>,
-    /// What to record in that case.
+    /// Settings of the session, without `input`.
     pub setup: Setup,
-    /// From table to table.
+    /// Time from table to table.
     pub delay: Duration,
-    /// After how many it ends.
+    /// Number of tables after which the program ends.
     pub count: Option<u64>,
-    /// Whether they are printed one behind the other, even on a terminal.
+    /// Whether tables are printed one after the other, even on a terminal.
     pub batch: bool,
     /// The column to sort by.
     pub sort: Column,
     /// Rows of a table that is printed.
     pub rows: usize,
-    /// Whether they are printed as JSON.
+    /// Whether the tables are printed as JSON.
     pub json: bool,
 }
 
-/// From the command line.
+/// Converts the arguments.
 pub(super) fn top(args: TopArgs) -> Result<Top, clap::Error> {
     let events = EVENTS.map(|event| event.to_owned().into());
     let channel = ChannelSetup {

@@ -49,7 +49,7 @@ pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether some of the channels are not there yet. An error if one would record nothing.
+/// Whether some of the channels do not exist yet. The error is for a channel that would record nothing.
 fn makes_channels(session: &Session, channels: &[ChannelSetup]) -> anyhow::Result<bool> {
     let mut makes = false;
     for setup in channels.iter().filter(|channel| !channel.is_first()) {
@@ -88,7 +88,8 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
         bail!("session `{}` does not record", session.name());
     }
     patience::stop(&session, Patience::of(&session)?.as_ref())?;
-    // Before the counters: a reader that ends meanwhile has left nothing in them.
+    // Before the counters are read: a reader that ends meanwhile has read all packets, so the counters report none
+    // unread.
     let read = LiveTrace::open(&session)?.is_being_read()?;
     let stats = session.stats()?;
     for line in advice::on_loss(&session, &stats)? {
@@ -110,7 +111,7 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Frees the buffers of the last trace.
+/// Frees the buffers of the stopped trace.
 pub fn free(place: &Place) -> anyhow::Result<()> {
     let session = stopped(place)?;
     free_buffers(&session)
@@ -128,7 +129,7 @@ pub fn reset(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The session, if it does not record.
+/// The session. The error is for a session that is active.
 fn stopped(place: &Place) -> anyhow::Result<Session> {
     let session = place.session()?;
     if session.is_active()? {
@@ -142,7 +143,7 @@ fn stopped(place: &Place) -> anyhow::Result<Session> {
 
 fn free_buffers(session: &Session) -> anyhow::Result<()> {
     let left = match LiveTrace::open(session) {
-        // An error if a reader has a stream: it would lose what it is about to write.
+        // If a reader has a stream open, this is an error: the reader would lose the packet that it is about to write.
         Ok(trace) => trace.has_packets()?,
         Err(Error::NoTrace { .. }) => return Ok(()),
         Err(e) => return Err(e.into()),

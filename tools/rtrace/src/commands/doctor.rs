@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace doctor`: what is missing to record, and the command that mends it.
+//! `rtrace doctor`: checks that this machine can record, and says how to fix what is missing.
 
 use crate::options::Place;
 use control::{Tracer, DEFAULT_SESSION};
@@ -16,15 +16,15 @@ use terminal::{print, print_json, BAD, GOOD};
 /// The oldest kernel that the module builds for.
 const OLDEST: (u32, u32) = (7, 2);
 
-/// What statfs(2) calls debugfs (linux/magic.h).
+/// Magic number of debugfs in statfs(2) (linux/magic.h).
 const DEBUGFS_MAGIC: i64 = 0x6462_6720;
 
-/// What was found.
+/// Result of a check.
 enum Finding {
     Good(String),
-    /// With how to mend it.
+    /// The fault, and how to fix it.
     Bad(String, String),
-    /// Could not be told; with why.
+    /// The check has no result, for this reason.
     Unknown(String),
 }
 
@@ -39,7 +39,7 @@ struct Row<'a> {
     fix: Option<&'a String>,
 }
 
-/// Prints every check; whether all is well.
+/// Prints every check. Returns whether all are good.
 pub fn doctor(place: &Place, json: bool) -> anyhow::Result<bool> {
     let release = uname().release().to_string_lossy().into_owned();
     let checks = [
@@ -92,7 +92,7 @@ pub fn doctor(place: &Place, json: bool) -> anyhow::Result<bool> {
     Ok(well)
 }
 
-/// Whoever may write to `enable` can record.
+/// Checks that the user may record: that `enable` is writable.
 fn permission(debugfs: &Path) -> Finding {
     if rustix::process::geteuid().is_root() {
         return Good("root".to_owned());
@@ -140,7 +140,7 @@ fn rust(release: &str) -> Finding {
             )
         };
     }
-    // The kernel's own symbols, before those of the modules.
+    // The kernel's own symbols. The symbols of modules follow them in the file.
     let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     if symbols
         .lines()
@@ -185,7 +185,7 @@ fn functions() -> Finding {
 }
 
 fn debugfs(path: &Path) -> Finding {
-    // All of it, or rtrace's directory alone.
+    // All of debugfs may be mounted there, or rtrace's directory alone.
     let is_debugfs = |path: &Path| statfs(path).is_ok_and(|found| found.f_type == DEBUGFS_MAGIC);
     let mounted = is_debugfs(path) || is_debugfs(&path.join("rtrace"));
     let known = fs::read_to_string("/proc/filesystems")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace latency`: the longest waits for a CPU, for its being given up, or for interrupts, while they happen.
+//! `rtrace latency`: measures the longest waits for a CPU, the longest times until a CPU is given up, or the longest
+//! delays of interrupts, and reports them while they happen.
 
 use crate::exit::Code;
 use crate::failure;
@@ -29,10 +30,10 @@ use system::Error;
 use tempfile::TempDir;
 use terminal::{date, duration, print as show, print_json, say, tell};
 
-/// What is sampled of a processor that does not take interrupts, where it can be.
+/// Event that samples a processor with interrupts off, where the processor can be sampled then.
 const SAMPLES: &str = "profile:profile_cycles";
 
-/// Measures, says what was found, and gives the exit code.
+/// Measures, prints the latencies, and returns the exit code.
 pub fn latency(place: &Place, options: &Options) -> ExitCode {
     let measured = measure(place, options);
     ExitCode::from(measured.unwrap_or_else(|error| failure::report(&error)))
@@ -55,7 +56,7 @@ pub fn print(dir: &Path, measured: Latency, rows: Option<usize>) -> anyhow::Resu
     }
 }
 
-/// Prints a delay of the trace in `dir` and what happened meanwhile: as text with so many rows, or as JSON.
+/// Prints a delay of the trace in `dir` and what happened meanwhile: as text with `rows` rows, or as JSON.
 fn case(dir: &Path, trace: &Trace, delay: Delay, rows: Option<usize>) -> anyhow::Result<Losses> {
     let catalogue = Catalogue::new(&trace.metadata);
     let meanwhile: Box<dyn Analysis> = Box::new(Meanwhile::new(dir, &catalogue, delay));
@@ -151,14 +152,14 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
     cases.gather(session, stop, run)
 }
 
-/// The delays that were found.
+/// Delays found so far.
 struct Cases<'a> {
     options: &'a Options,
-    /// The directory of their traces: the one that was given, or a temporary one.
+    /// The directory of their traces: the user's, or a temporary one.
     dir: PathBuf,
     _claim: Option<Claim>,
     _temporary: Option<TempDir>,
-    /// Snapshots that were taken.
+    /// Number of snapshots taken.
     taken: u64,
     worst: Option<(Delay, PathBuf)>,
 }
@@ -190,14 +191,14 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// Looks at one after the other until the end; the exit code.
+    /// Examines one snapshot after the other until the end. Returns the exit code.
     fn gather(
         mut self,
         session: &Session,
         stop: StopOnDrop<'_>,
         mut run: Run<'_>,
     ) -> anyhow::Result<Code> {
-        // Nobody writes to it.
+        // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
         let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
         let wanted = self.options.conditions.snapshots.unwrap_or(u64::MAX);
         let mut found = 0;
@@ -251,7 +252,7 @@ impl<'a> Cases<'a> {
         }
     }
 
-    /// Looks at what the buffers hold: whether there is a delay that counts.
+    /// Takes a snapshot. Returns whether it has a delay that counts.
     fn take(&mut self, session: &Session) -> anyhow::Result<bool> {
         let options = self.options;
         let dir = self.dir.join((self.taken + 1).to_string());
@@ -269,7 +270,7 @@ impl<'a> Cases<'a> {
         let is_worst = |delay: &Delay| before.is_none_or(|before| delay.latency_ns > before);
         let told = longest.filter(|delay| options.threshold.is_some() || is_worst(delay));
         let Some(delay) = told else {
-            // Of the snapshot before: this one fired while that was taken.
+            // The delay is in the previous snapshot: its trigger fired while that snapshot was taken.
             fs::remove_dir_all(&dir).map_err(Error::write(&dir))?;
             return Ok(false);
         };
@@ -279,7 +280,7 @@ impl<'a> Cases<'a> {
             return Ok(true);
         }
         if options.threshold.is_none() {
-            // From now on only longer ones.
+            // From now on, only longer delays fire the trigger.
             session.set_latency_threshold(options.measured, delay.latency_ns / 1000 + 1)?;
         }
         let last = self.worst.replace((delay, dir));

@@ -61,7 +61,7 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool, json: bool) -> an
 #[derive(Serialize)]
 struct Row<'a> {
     name: &'a str,
-    /// Names in ftrace and perf, if they are others.
+    /// Names in ftrace and perf, if they differ.
     aliases: &'a [String],
     /// Whether perf provides the event.
     is_perf: bool,
@@ -78,7 +78,7 @@ pub fn names(names: &[String], json: bool) -> anyhow::Result<()> {
     Ok(print(&lines.collect::<String>())?)
 }
 
-/// Prints those of modules that are not loaded.
+/// Prints the events of modules that are not loaded.
 pub fn list_awaited(place: &Place, patterns: &[String], json: bool) -> anyhow::Result<()> {
     let events = events::awaited(&place.tracer()?)?;
     if let Some(complaint) = events::unmatched(&events, patterns) {
@@ -91,7 +91,7 @@ pub fn list_awaited(place: &Place, patterns: &[String], json: bool) -> anyhow::R
     )
 }
 
-/// Those that patterns pick; all, without a pattern.
+/// The events that patterns pick; all, without a pattern.
 fn picked<'a>(events: &'a [Event], patterns: &[String]) -> Vec<&'a Event> {
     if patterns.is_empty() {
         return events.iter().collect();

@@ -4,7 +4,7 @@
 
 use crate::options::Place;
 
-/// Records a text in the session that was given, or else in all that record.
+/// Records a text in the session that was given, or without one in all active sessions.
 pub fn mark(place: &Place, text: &str) -> anyhow::Result<()> {
     match &place.session {
         Some(_) => place.session()?.mark(text)?,

@@ -14,7 +14,7 @@ use network::Directory;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What decides when a sample is taken.
+/// Trigger of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pace {
     /// Cycles of the processor.
@@ -24,10 +24,10 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// The one that sees most first.
+    /// The triggers, the most complete one first.
     const ALL: [Self; 2] = [Self::Cycles, Self::CpuClock];
 
-    /// Its event.
+    /// The event that the trigger fires.
     fn event(self) -> &'static str {
         match self {
             Self::Cycles => "profile:profile_cycles",
@@ -36,12 +36,12 @@ impl Pace {
     }
 }
 
-/// Records, prints what was found, and gives the exit code of the recording.
+/// Records, prints the profile, and returns the exit code of the recording.
 pub fn profile(place: &Place, mut options: Profile) -> ExitCode {
     if let Err(error) = choose(place, &mut options) {
         return ExitCode::from(failure::report(&error));
     }
-    // A trace that is in a named directory already is not what is recorded now: that is refused.
+    // The recording refuses a named directory that has a trace already. That trace is not of this recording.
     let was_there = options.record.is_named && trace_in(&options).is_some();
     let code = record(place, &mut options.record);
     let dir = trace_in(&options).filter(|_| !was_there);
@@ -59,7 +59,7 @@ fn trace_in(options: &Profile) -> Option<&Path> {
     path.join(METADATA).exists().then_some(path)
 }
 
-/// Chooses the event.
+/// Adds the event of the trigger to the recording.
 fn choose(place: &Place, options: &mut Profile) -> anyhow::Result<()> {
     let available = place.tracer()?.available_events()?;
     let is_there = |pace: &Pace| available.iter().any(|name| name == pace.event());

@@ -33,7 +33,7 @@ pub fn destroy(place: &Place, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many events go with a session: none, if a reader has them.
+/// Number of unread events that a session drops when it is destroyed. 0 if a reader has the trace open.
 fn dropped(session: &Session) -> anyhow::Result<u64> {
     match LiveTrace::open(session) {
         Ok(trace) if trace.is_being_read()? => Ok(0),
@@ -43,7 +43,7 @@ fn dropped(session: &Session) -> anyhow::Result<u64> {
     }
 }
 
-/// A session as it is listed.
+/// A row of the list of sessions.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -54,7 +54,7 @@ struct Row {
     trace: Option<String>,
 }
 
-/// Where a session is in its life.
+/// State of a session.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
@@ -81,7 +81,7 @@ pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
         let row = tracer.session(&name).and_then(|session| row(&session));
         match row {
             Ok(row) => rows.push(row),
-            // It was destroyed meanwhile.
+            // Another process has destroyed the session meanwhile.
             Err(_) if !tracer.sessions()?.contains(&name) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace snapshot`: what the buffers hold at this moment.
+//! `rtrace snapshot`: writes the contents of the buffers at this moment.
 
 use crate::options::Place;
 use crate::recording::snapshot::take;

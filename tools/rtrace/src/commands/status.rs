@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace status`: the session as it is.
+//! `rtrace status`: prints the state of the session.
 
 use crate::options::Place;
 use consumer::stats::{Counters, TraceStats};
@@ -9,10 +9,10 @@ use serde::Serialize;
 use std::fmt::Write;
 use terminal::{bytes, harmless_json, print, HEADING};
 
-/// So many of a list are shown, if it is longer.
+/// Maximum number of items shown of a list.
 const SHOWN: usize = 8;
 
-/// What is shown.
+/// The printed state.
 #[derive(Serialize)]
 struct Status {
     version: String,
@@ -129,7 +129,7 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
         writeln!(out, "cgroups  only {}", short(&status.cgroups))?;
     }
     if status.marker_channel != FIRST_CHANNEL {
-        // `none`, or a channel.
+        // The value is `none`, or the name of a channel.
         writeln!(out, "markers  in {}", status.marker_channel)?;
     }
     for trigger in &status.triggers {
@@ -168,7 +168,7 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
             "events   {} of {} enabled",
             channel.events_enabled, status.events_available
         )?;
-        // A pattern gives many events the same one.
+        // A pattern with a filter gives the same filter to many events.
         let filters = channel
             .filters
             .chunk_by(|a, b| a.expression == b.expression);
@@ -200,7 +200,7 @@ fn text(status: &Status) -> Result<String, std::fmt::Error> {
     Ok(out)
 }
 
-/// A list, of which the end is left out if it is long.
+/// The items of a list, without the end if the list is long.
 fn short(list: &[impl ToString]) -> String {
     let (shown, rest) = list.split_at(list.len().min(SHOWN));
     let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
@@ -211,7 +211,7 @@ fn short(list: &[impl ToString]) -> String {
     }
 }
 
-/// Counters, a row each, behind what the row is called.
+/// Writes counters, one row for each name.
 fn table(
     out: &mut String,
     what: &str,

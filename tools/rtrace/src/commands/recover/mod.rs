@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace recover`: what a kernel that went down left in its memory.
+//! `rtrace recover`: writes the packets that a crashed kernel left in memory.
 
 mod vmcore;
 
@@ -16,7 +16,7 @@ use system::access::Access;
 use terminal::{bytes, say, tell};
 use vmcore::Vmcore;
 
-/// Writes it to a directory.
+/// Recovers the buffers and writes them to a directory.
 pub fn recover(place: &Place, options: &Recover) -> anyhow::Result<()> {
     let (dir, access) = (&options.dir, options.access);
     match &options.source {
@@ -26,7 +26,7 @@ pub fn recover(place: &Place, options: &Recover) -> anyhow::Result<()> {
     }
 }
 
-/// What the last boot left in the reserved memory of a channel; frees that memory.
+/// Writes the trace that the last boot left in the reserved memory of a channel, and frees that memory.
 fn from_region(
     place: &Place,
     channel: &str,
@@ -57,7 +57,7 @@ fn from_region(
     Ok(())
 }
 
-/// What is in a dump of all sessions, or of this one.
+/// Writes the traces in a dump: of all sessions, or of the session `session`.
 fn from_dump(file: &Path, session: Option<&str>, dir: &Path, access: Access) -> anyhow::Result<()> {
     let mut memory = Vmcore::open(file)?;
     let mut found = dump::find(&mut memory)?;
@@ -81,7 +81,7 @@ fn from_dump(file: &Path, session: Option<&str>, dir: &Path, access: Access) -> 
     }
     let mut names = BTreeSet::new();
     for trace in found.traces {
-        // There may be one of a session that was destroyed, beside that of another of the same name.
+        // A destroyed session and a later session of the same name may both have a trace.
         let session = trace.session().unwrap_or("unnamed");
         let numbered = (2..).map(|number| format!("{session}-{number}"));
         let mut candidates = std::iter::once(session.to_owned()).chain(numbered);

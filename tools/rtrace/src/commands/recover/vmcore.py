@@ -18,8 +18,8 @@ import struct
 import sys
 
 PAGE = 4096
-# Where x86-64 has the memory of modules, whatever KASLR does (Documentation/arch/x86/x86_64/mm.rst): it
-# begins behind the kernel's image, which may take half or all of its room.
+# Addresses of modules on x86-64, with and without KASLR (Documentation/arch/x86/x86_64/mm.rst). They begin after the
+# kernel's image, which takes half or all of the room for the image.
 MODULES = 0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000
 
 
@@ -47,7 +47,7 @@ def serve(path):
     program = Program()
     try:
         program.set_core_dump(path)
-    # drgn has no class of its own for what ELF's and makedumpfile's libraries report.
+    # drgn has no exception class for errors of the libraries of ELF and makedumpfile.
     except Exception as error:
         return reply(b"!", str(error).encode())
     reply(b"+")
@@ -66,7 +66,7 @@ def serve(path):
             return reply(b"!", str(error).encode())
 
 
-# It ends with who asks, and by Ctrl-C, without a word.
+# The process ends without a message on Ctrl-C, and when the process that reads its replies has ended.
 for number in signal.SIGPIPE, signal.SIGINT:
     signal.signal(number, signal.SIG_DFL)
 try:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A dump of a kernel's memory, read by drgn in a process of its own (`vmcore.py`).
+//! A dump of a kernel's memory. drgn reads it in a process of its own (`vmcore.py`).
 
 use recovery::dump::Memory;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use system::{Error, Result};
 
 const SCRIPT: &str = include_str!("vmcore.py");
 
-/// A dump that is open.
+/// An open dump.
 pub struct Vmcore {
     child: Child,
     requests: ChildStdin,
@@ -22,7 +22,7 @@ pub struct Vmcore {
 impl Vmcore {
     /// Opens the file.
     pub fn open(path: &Path) -> Result<Self> {
-        // What cannot be opened is no concern of drgn's.
+        // If the file cannot be opened, the error is from here, not from drgn.
         std::fs::File::open(path).map_err(Error::read(path))?;
         let arguments = [OsStr::new("-I"), OsStr::new("-c"), OsStr::new(SCRIPT)];
         let child = Command::new("python3")
@@ -73,7 +73,7 @@ impl Vmcore {
     }
 }
 
-/// The other process has ended; it has said why.
+/// The error for the end of the other process, which has printed the reason.
 fn gone(cause: io::Error) -> Error {
     Error::System {
         what: "drgn".to_owned(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is in an event, as text.
+//! Events as text: names, arguments, contexts and results.
 
 use super::pointed::Pointed;
 use super::wanted::{CallFilter, Wanted};
@@ -15,36 +15,36 @@ use std::sync::Arc;
 /// Contexts that the head of a line has.
 const HEAD: [&str; 3] = ["pid", "tid", "procname"];
 
-/// How events of a kind are written.
+/// Description of how the events of one type are written.
 #[derive(Debug)]
 pub struct Form {
-    /// What it is called: the system call's name, or the event's.
+    /// The name of the system call or of the event.
     name: CallName,
-    /// What it is.
+    /// Which end of a call the event is, if it is one.
     pub kind: Kind,
     fields: Vec<Field>,
     contexts: Vec<Field>,
-    /// The field whose value says which others count.
+    /// The field whose value says which other fields count.
     flags: Option<usize>,
-    /// Whether it has lines.
+    /// Whether the events have lines.
     pub is_picked: bool,
     /// The filter of the call, if it has one.
     pub wanted: Option<Arc<Wanted>>,
 }
 
-/// What an event is.
+/// Kind of an event: an end of a system call, or another event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A system call begins.
     Entry(End),
     /// A system call ends.
     Exit {
-        /// The field that has its result.
+        /// The field with the result.
         ret: usize,
-        /// The field that has the number of a call that is not known.
+        /// The field with the number of the call, in the events of unknown calls.
         id: Option<usize>,
     },
-    /// Something else.
+    /// The event is not an end of a system call.
     Event,
 }
 
@@ -55,25 +55,25 @@ pub enum End {
     Recorded,
     /// The trace has no event for it.
     Unrecorded,
-    /// Nowhere: the thread ends with it.
+    /// Nowhere: the call ends the thread.
     Never,
 }
 
 /// How a field is written.
 #[derive(Debug)]
 struct Field {
-    /// Its number in the layout.
+    /// Number of the field in the layout.
     number: usize,
     name: String,
     ty: Type,
     meaning: Option<Meaning>,
-    /// What it points to, if the record has that; without the address that points there it is
-    /// `pointed_alone`.
+    /// The data that the field points to, if the record has them. `pointed_alone` is set if the record lacks the field
+    /// with the address.
     pointed: Option<Pointed>,
     pointed_alone: bool,
-    /// Whether it is a descriptor of who calls.
+    /// Whether the field is a descriptor of the calling process.
     is_descriptor: bool,
-    /// Its place among the arguments of the call.
+    /// Position among the arguments of the call.
     position: usize,
 }
 
@@ -84,11 +84,11 @@ pub struct Argument {
     text: String,
 }
 
-/// The file that a descriptor of a thread stands for, if that is known.
+/// Returns the file that a descriptor of a thread stands for, if it is known.
 pub type FileOf<'a> = dyn FnMut(i32) -> Option<Arc<str>> + 'a;
 
 impl Form {
-    /// Of the events with this layout in a trace with this description.
+    /// The form of the events with this layout, in a trace with this description.
     pub fn new(layout: &EventLayout, metadata: &Metadata) -> Self {
         let class = metadata.stream(layout.stream_id);
         let (name, kind) = match edge(layout) {
@@ -142,7 +142,7 @@ impl Form {
         }
     }
 
-    /// Sets the filter of the call, if one of these is for it.
+    /// Sets the filter of the call to the one of `filters` for the call, if any.
     pub fn filter(
         &mut self,
         layout: &EventLayout,
@@ -153,17 +153,17 @@ impl Form {
         Ok(())
     }
 
-    /// Whether it is the begin of the system call of this name.
+    /// Whether the event is the begin of the system call of this name.
     pub fn is_begin_of(&self, call: &str) -> bool {
         matches!(self.kind, Kind::Entry(_)) && self.is_called(call)
     }
 
-    /// Whether all events of this form are called so.
+    /// Whether all events of this form have this name.
     pub fn is_called(&self, name: &str) -> bool {
         matches!(&self.name, CallName::Own(own) if own == name)
     }
 
-    /// Of an event of a 32-bit program's call, which end of the call it is (`entry`, `exit`), and the call's name.
+    /// For an event of a call of a 32-bit program: the end of the call (`entry` or `exit`) and the call's name.
     pub fn compat<'a>(&'a self, event: &Event<'_>) -> Option<(&'static str, Cow<'a, str>)> {
         let edge = match (&self.name, self.kind) {
             (CallName::OfNumber(_), Kind::Entry(_)) => "entry",
@@ -175,12 +175,12 @@ impl Form {
         Some((edge, call.into()))
     }
 
-    /// What an event of this form is called.
+    /// The name of an event of this form.
     pub fn name<'a>(&'a self, event: &Event<'_>) -> Cow<'a, str> {
         self.name.of(event)
     }
 
-    /// The fields of an event of this form: a result is not among them.
+    /// The fields of an event of this form, without the result.
     pub fn arguments(&self, event: &Event<'_>, file_of: &mut FileOf<'_>) -> Vec<Argument> {
         let flags = self.flags.and_then(|flags| event.value(flags));
         let flags = flags.map_or(u64::MAX, number);
@@ -195,7 +195,7 @@ impl Form {
             .collect()
     }
 
-    /// Writes what was recorded beside an event and is not in the head of its line.
+    /// Writes the contexts of an event that are not in the head of its line.
     pub fn write_contexts(&self, out: &mut String, event: &Event<'_>) {
         let contexts = self.contexts.iter();
         let contexts = contexts
@@ -213,7 +213,7 @@ impl Form {
 }
 
 impl Field {
-    /// Of the event that has these values.
+    /// The field as text, for the event with these values.
     fn argument<'a>(
         &self,
         values: impl Fn(usize) -> Option<Value<'a>>,
@@ -224,7 +224,7 @@ impl Field {
         match &self.pointed {
             Some(pointed) if self.pointed_alone && pointed.is_nothing(&values) => return None,
             Some(pointed) if self.pointed_alone => pointed.write(&mut text, values),
-            // At the address 0 is nothing.
+            // The address 0 points to no data.
             Some(pointed) if number(value) != 0 => pointed.write(&mut text, values),
             _ => write_value(&mut text, value, &self.ty, self.meaning),
         }
@@ -238,7 +238,7 @@ impl Field {
     }
 }
 
-/// How fields are written: those of a system call, or of something else.
+/// Descriptions of fields: the fields of a system call, or of another event.
 fn fields(layouts: &[FieldLayout], call: Option<&str>) -> Vec<Field> {
     let lengths: Vec<_> = layouts
         .iter()
@@ -265,8 +265,8 @@ fn fields(layouts: &[FieldLayout], call: Option<&str>) -> Vec<Field> {
         .collect()
 }
 
-/// What an argument points to stands with it, not as fields of their own. The exit may have it without the
-/// address, which the entry has.
+/// Attaches pointed-to data to the argument that points there, instead of showing them as fields of their own. The exit
+/// may have the data without the address, which is in the entry.
 fn point(fields: &mut Vec<Field>, argument: &str, pointed: Pointed) {
     let parts = pointed.fields();
     let Some(&first) = parts.first() else {
@@ -283,7 +283,7 @@ fn point(fields: &mut Vec<Field>, argument: &str, pointed: Pointed) {
     }
 }
 
-/// Writes arguments in the order of the call; those that it is not known to have in that of the record.
+/// Writes arguments in the order of the call. Arguments without a known position follow in the order of the record.
 pub fn write_arguments(out: &mut String, mut arguments: Vec<Argument>) {
     arguments.sort_by_key(|argument| argument.position);
     out.push('(');
@@ -296,7 +296,7 @@ pub fn write_arguments(out: &mut String, mut arguments: Vec<Argument>) {
     out.push(')');
 }
 
-/// Writes what a system call returned.
+/// Writes the result of a system call.
 pub fn write_result(
     out: &mut String,
     call: &str,
@@ -316,9 +316,9 @@ pub fn write_result(
     }
 }
 
-/// Writes which file a descriptor stands for, if that is known.
+/// Writes the file that a descriptor stands for, if it is known.
 fn write_file(out: &mut String, fd: u64, file_of: &mut FileOf<'_>) {
-    // The upper half may be anything.
+    // The upper half of the register has no meaning.
     let fd = fd as i32;
     if let Some(file) = (fd >= 0).then(|| file_of(fd)).flatten() {
         out.push('<');
@@ -365,7 +365,7 @@ fn write_integer(out: &mut String, integer: Value<'_>, ty: &Type) {
     }
 }
 
-/// Writes a text as in a program: nothing in it can do anything to a terminal.
+/// Writes a text as in a program, with escapes: no byte of it affects a terminal.
 pub(super) fn write_text(out: &mut String, text: &[u8]) {
     out.push('"');
     write_escaped(out, text);
@@ -393,7 +393,7 @@ fn write_escaped(out: &mut String, text: &[u8]) {
     }
 }
 
-/// A String takes everything.
+/// Appends text. Writing to a String cannot fail.
 pub(super) fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }

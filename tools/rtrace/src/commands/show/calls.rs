@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The system calls that have begun and not ended.
+//! System calls that have begun and not ended.
 
 use super::arguments::Argument;
 use super::wanted::{Values, Wanted};
@@ -15,11 +15,11 @@ use std::sync::Arc;
 pub struct Call {
     /// Its name.
     pub name: String,
-    /// What it was called with.
+    /// The arguments at the begin.
     pub arguments: Vec<Argument>,
     /// When it began.
     pub since: u64,
-    /// Whose it is.
+    /// The calling task.
     pub who: Who,
     /// Its filter, if it has one.
     pub wanted: Option<Arc<Wanted>>,
@@ -28,38 +28,38 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether it is printed.
+    /// Whether the filter accepts the call. Always true without a filter.
     pub fn is_wanted(&self) -> bool {
         let mut wanted = self.wanted.iter();
         wanted.all(|wanted| wanted.wants(&self.values))
     }
 }
 
-/// What is known of the begin of a call that ends.
+/// The begin of a call that ends.
 #[derive(Debug)]
 pub enum Begin {
-    /// This one ends.
+    /// The begin is known: it is this call.
     Known(Call),
-    /// This one began before, and there is no telling whether it is the one that ends.
+    /// The thread was in this call. It may be another call than the one that ends.
     Other(Call),
-    /// It is not in the trace.
+    /// The begin is not in the trace.
     Unknown,
 }
 
-/// The calls, by thread: each is in one at most.
+/// The calls by thread. A thread is in at most one call.
 #[derive(Debug, Default)]
 pub struct Calls {
     open: HashMap<Serial, Call>,
 }
 
 impl Calls {
-    /// A call begins. The answer is the call in which the thread was: its end was lost.
+    /// Begins a call. Returns the call in which the thread was before, whose end was lost.
     pub fn begin(&mut self, thread: Serial, call: Call) -> Option<Call> {
         self.open.insert(thread, call)
     }
 
-    /// A call of this name ends; without a name, whichever it is. `is_last`: nothing is missing since its thread
-    /// began the last one.
+    /// Ends the call of this name, or without a name any call. `is_last` says that no event is missing since the thread
+    /// began its last call.
     pub fn end(&mut self, thread: Serial, name: Option<&str>, is_last: bool) -> Begin {
         match self.open.remove(&thread) {
             None => Begin::Unknown,
@@ -71,18 +71,18 @@ impl Calls {
         }
     }
 
-    /// Those of a process that ends, in order of time.
+    /// Removes and returns the calls of a process that ends, in order of time.
     pub fn of_process(&mut self, process: i64) -> Vec<Call> {
         self.take(|call| call.who.pid == Some(process))
     }
 
-    /// The calls of the other threads of a process, which end when the thread `but` of it executes a
-    /// program.
+    /// Removes and returns the calls of the other threads of a process. They end when the thread `but` of the process
+    /// executes a program.
     pub fn of_others(&mut self, process: i64, but: Option<Serial>) -> Vec<Call> {
         self.take(|call| call.who.pid == Some(process) && call.who.serial != but)
     }
 
-    /// All, in order of time.
+    /// Removes and returns all calls, in order of time.
     pub fn rest(&mut self) -> Vec<Call> {
         self.take(|_| true)
     }

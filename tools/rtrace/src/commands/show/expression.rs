@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A filter as a tree, so that a part of it can be checked at the begin of a system call and another
-//! part at its end.
+//! A filter as a tree. One part can be checked at the begin of a system call and another part at its end.
 
 use rtrace_input::filter::error::Error;
 use rtrace_input::filter::parse::Parser;
@@ -33,7 +32,7 @@ impl Expression {
         Ok(any(&mut elements.into_iter().peekable(), false))
     }
 
-    /// The names in it.
+    /// The names in the expression.
     pub fn names(&self) -> BTreeSet<&str> {
         match self {
             Self::All(terms) | Self::Any(terms) => terms.iter().flat_map(Self::names).collect(),
@@ -41,8 +40,8 @@ impl Expression {
         }
     }
 
-    /// The strongest condition that follows from it and has only names of which `is_known` is true.
-    /// None: nothing follows.
+    /// The strongest condition that follows from the expression and has only names for which `is_known` is true. `None`
+    /// if no condition follows.
     pub fn of_known(&self, is_known: &impl Fn(&str) -> bool) -> Option<Self> {
         match self {
             Self::All(terms) => {
@@ -128,7 +127,7 @@ fn term<'a>(
                     },
                 };
             }
-            // Not in a valid expression: true.
+            // A valid expression has no such element. The result is true.
             _ => return Expression::All(Vec::new()),
         }
     }

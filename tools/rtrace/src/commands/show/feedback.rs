@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whose events there would be more of with each line that is printed: those of this process, and of
-//! those who bring its lines to a person's eyes.
+//! Processes that cause new events with each printed line: this process, and the processes that show its lines on a
+//! terminal.
 
 use crate::session::tasks::threads;
 use std::fs;
 use std::process;
 
-/// The major numbers of pseudo terminals, whose other end a process has
+/// The major numbers of pseudo terminals. A process holds the other end of a pseudo terminal
 /// (`Documentation/admin-guide/devices.txt`).
 const PSEUDO_TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
 
-/// The threads of these processes; only of this one, if the lines do not go to a terminal.
+/// The threads of these processes. If the lines do not go to a terminal, only those of this process.
 pub fn threads_of_ours(to_terminal: bool) -> Vec<u32> {
     let mut processes = vec![process::id()];
     if to_terminal {
@@ -34,11 +34,11 @@ struct Stat {
 }
 
 impl Stat {
-    /// From `/proc/PID/stat`. The process's name in there may be anything.
+    /// Parses `/proc/PID/stat`. The process's name in it may contain any character.
     fn parse(text: &str) -> Option<Self> {
         let (_, rest) = text.rsplit_once(") ")?;
         let mut words = rest.split(' ');
-        // State, parent, process group, session, terminal.
+        // The fields are state, parent, process group, session, terminal.
         Some(Self {
             parent: words.nth(1)?.parse().ok()?,
             terminal: words.nth(2)?.parse::<i32>().ok()? as u32,
@@ -50,8 +50,8 @@ impl Stat {
     }
 }
 
-/// The processes that have the other end of the terminal of the process `pid`, of their own terminal, and
-/// so on: each is the first of its ancestors that has another terminal than those below it.
+/// The processes that hold the other end of the terminal of process `pid`, of their own terminal, and so on. Each
+/// is the first ancestor whose terminal differs from the one below.
 fn relays(pid: u32, stat: impl Fn(u32) -> Option<Stat>) -> Vec<u32> {
     let mut found = Vec::new();
     let mut below = stat(pid);
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn who_shows_a_terminal() {
         let (outer, inner) = ((136 << 8) + 1, (136 << 8) + 2);
-        // rtrace, a shell and sudo's child on the terminal that sudo made; sudo and a shell on that of
-        // sshd; init.
+        // Processes: rtrace, a shell and sudo's child, on the terminal that sudo made; sudo and a shell, on the
+        // terminal of sshd; init.
         let processes = [
             (7, 6, inner),
             (6, 5, inner),
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(relays(7, stat), [4, 2]);
         assert_eq!(relays(3, stat), [2]);
         assert!(relays(2, stat).is_empty());
-        // A serial line: nobody has its other end.
+        // No process holds the other end of a serial line.
         let serial = |pid: u32| {
             (pid > 0).then_some(Stat {
                 parent: pid - 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who looks at a trace and prints its calls of functions as a tree.
+//! View that prints the calls of functions of a trace as a tree.
 
 use super::arguments::{write_arguments, Form};
 use super::lines::no_text;
@@ -23,35 +23,35 @@ use symbols::Symbols;
 use system::Result;
 use terminal::{duration, printable};
 
-/// The names of the events.
+/// Names of the events, without the subsystem.
 const ENTRY: &str = "funcgraph_entry";
 const EXIT: &str = "funcgraph_exit";
 const FUNCTION: &str = "function";
 
-/// Prints a trace.
+/// Prints the calls of functions of a trace.
 pub struct Graph {
     output: Output,
-    /// The trace's, if it is one in files.
+    /// The directory of the trace, if the trace is in files.
     dir: Option<PathBuf>,
-    /// Empty while the trace is read.
+    /// Losses of the trace. The engine has them while the trace is read.
     account: Account,
-    /// What the threads of this process do is left out.
+    /// The process whose threads are left out.
     hidden: Option<i64>,
-    /// Durations by function, and the rows of their table, if that is printed instead.
+    /// Durations by function, and the number of rows, if a table is printed instead of the tree.
     summary: Option<(HashMap<String, Durations>, usize)>,
     described: Option<Described>,
 }
 
-/// What there is when the trace is described.
+/// State that exists once the trace is described.
 struct Described {
     tree: Tree,
     symbols: Symbols,
     kinds: HashMap<EventKey, Kind>,
-    /// Who runs where.
+    /// The current task of each CPU.
     engine: Engine<Syscalls>,
 }
 
-/// What an event is, and where its fields are.
+/// Type of an event, with the numbers of its fields.
 enum Kind {
     Entry {
         function: usize,
@@ -108,19 +108,19 @@ impl Graph {
         }
     }
 
-    /// The same, without what the threads of a process do.
+    /// Leaves out the events of the threads of a process.
     pub fn hide(mut self, process: i64) -> Self {
         self.hidden = Some(process);
         self
     }
 
-    /// Prints a table of functions with so many rows instead of the tree.
+    /// Prints a table of functions with `rows` rows instead of the tree.
     pub fn summary(mut self, rows: Option<usize>) -> Self {
         self.summary = rows.map(|rows| (HashMap::new(), rows));
         self
     }
 
-    /// The same, of the trace in a directory, of which this is known.
+    /// Sets the directory of the trace and its known losses.
     pub fn of(mut self, dir: &Path, account: Account) -> Self {
         self.dir = Some(dir.to_owned());
         self.account = account;
@@ -277,7 +277,7 @@ impl Described {
     }
 }
 
-/// Writes a table of functions, those with the longest total first.
+/// Writes a table of functions, the longest total first.
 fn table_of(out: &mut String, durations: HashMap<String, Durations>, rows: usize) -> fmt::Result {
     let mut functions: Vec<_> = durations.into_iter().collect();
     functions.sort_by(|(a, of_a), (b, of_b)| {
@@ -296,7 +296,7 @@ fn table_of(out: &mut String, durations: HashMap<String, Durations>, rows: usize
     writeln!(out, "\n{}", accuracy(COARSE_ERROR))
 }
 
-/// The function that an address is in, or the address.
+/// The name of the function at an address, or the address.
 fn name(symbols: &Symbols, address: u64) -> String {
     match symbols.kernel(address) {
         Some(symbol) => symbol.name.clone(),

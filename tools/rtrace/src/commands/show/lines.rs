@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who looks at a trace and prints it.
+//! View that prints the events of a trace as lines.
 
 use super::arguments::{Form, Kind};
 use super::output::Output;
@@ -26,29 +26,29 @@ use std::fmt;
 use std::io;
 use system::{Error, Result};
 
-/// What is left out.
+/// Events that are left out.
 #[derive(Debug, Default)]
 pub struct Hidden {
-    /// What the threads of this process do.
+    /// Events of the threads of this process.
     pub process: Option<i64>,
-    /// What comes before the first call of this name, if such calls are in the trace.
+    /// Events before the first call of this name, if the trace has calls of this name.
     pub before: Option<&'static str>,
-    /// Calls and events that are recorded for what they say of others.
+    /// Calls and events that are recorded only for the lines of other events.
     pub forms: Vec<&'static str>,
-    /// Calls of 32-bit programs that these do not choose.
+    /// Calls of 32-bit programs that these patterns do not choose.
     pub chosen: Option<Patterns>,
 }
 
-/// What is printed.
+/// Choice of the events to print.
 #[derive(Debug)]
 pub struct Choice {
     /// Filters of system calls.
     pub filters: Vec<CallFilter>,
-    /// The events, as `set_event` takes them; all, if there is none.
+    /// Patterns of the events, as `set_event` takes them; all events, if there is none.
     pub picked: Option<Vec<String>>,
-    /// The processes; all, if there is none.
+    /// The processes; all, if empty.
     pub pids: Vec<u32>,
-    /// Whether there are lines.
+    /// Whether lines are printed.
     pub has_lines: bool,
 }
 
@@ -64,7 +64,8 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// Whether what a task does has lines. A thread whose process is not known may be the process's first.
+    /// Whether events of the task have lines. If a thread's process is not known, the thread may be the process's
+    /// first.
     fn is_of(&self, who: &Who) -> bool {
         let process = who.pid.or(who.tid);
         self.pids.is_empty() || self.pids.iter().any(|pid| process == Some(i64::from(*pid)))
@@ -84,31 +85,31 @@ impl Choice {
     }
 }
 
-/// Prints a trace.
+/// Prints the lines of a trace.
 pub struct Lines {
-    /// None once the trace is described.
+    /// `None` once the trace is described.
     output: Option<Output>,
-    /// The rows of the table of system calls, if that is wanted.
+    /// The rows of the table of system calls, if the table is printed.
     summary: Option<usize>,
     hidden: Hidden,
     choice: Choice,
-    /// What knows of files.
+    /// Sources of the files that descriptors stand for.
     files: Sources,
-    /// Empty while the trace is read.
+    /// Losses of the trace. The engine has them while the trace is read.
     account: Account,
     described: Option<Described>,
 }
 
-/// What there is when the trace is described.
+/// State that exists once the trace is described.
 struct Described {
     page: Page,
     forms: HashMap<EventKey, Form>,
-    /// Who runs where, the files of descriptors, and the table of system calls, if that is wanted.
+    /// The current task of each CPU, the files of descriptors, and the table of system calls, if it is printed.
     engine: Engine<Watched>,
 }
 
 impl Lines {
-    /// Prints to `output`; the table of system calls, too, if it is to have rows.
+    /// Prints to `output`. With `summary`, also prints the table of system calls.
     pub fn new(output: Output, summary: Option<usize>) -> Self {
         Self {
             output: Some(output),
@@ -121,25 +122,25 @@ impl Lines {
         }
     }
 
-    /// The same, without what is hidden.
+    /// Leaves out `hidden`.
     pub fn hide(mut self, hidden: Hidden) -> Self {
         self.hidden = hidden;
         self
     }
 
-    /// The same, with nothing but this.
+    /// Prints only the events in `choice`.
     pub fn only(mut self, choice: Choice) -> Self {
         self.choice = choice;
         self
     }
 
-    /// The same, where that knows of files.
+    /// Sets the sources of the files that descriptors stand for.
     pub fn files(mut self, sources: Sources) -> Self {
         self.files = sources;
         self
     }
 
-    /// The same, of a trace in files, of which this is known.
+    /// Sets the known losses of a trace in files.
     pub fn with(mut self, account: Account) -> Self {
         self.account = account;
         self
@@ -211,7 +212,7 @@ impl View for Lines {
             Item::Event(_) | Item::End { .. } => {}
         }
         if !losses.is_empty() {
-            // The call may be among the missing events.
+            // The first call of that name may be among the missing events.
             self.hidden.before = None;
         }
         losses
@@ -251,7 +252,7 @@ impl View for Lines {
             }
         }
         if !self.choice.has_lines && out[begin..].starts_with('\n') {
-            // No line is before it.
+            // Without lines, the table needs no empty line before it.
             out.remove(begin);
         }
         page.output.write()
@@ -304,7 +305,7 @@ impl Described {
     }
 }
 
-/// A String takes everything.
+/// The error for a failed write to a String, which cannot happen.
 pub(super) fn no_text(error: fmt::Error) -> Error {
     Error::system("cannot format")(io::Error::other(error))
 }

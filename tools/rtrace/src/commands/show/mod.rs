@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace trace`: a trace as lines, one for each system call and each other event, or as a tree of
-//! calls of functions; `rtrace report --graph`: that tree.
+//! `rtrace trace`: prints a trace as lines, one for each system call and each other event, or as a tree of calls of
+//! functions. `rtrace report --graph` prints that tree, too.
 
 mod arguments;
 mod calls;
@@ -47,11 +47,11 @@ use wanted::{CallFilter, Known};
 
 /// A view that prints.
 trait Printer: View {
-    /// What the trace has and lacks.
+    /// The losses of the trace and other faults.
     fn account(&self) -> &Account;
 }
 
-/// Prints the calls of functions of the trace in a directory, or a table of them with so many rows.
+/// Prints the calls of functions of the trace in a directory, or a table of the functions with `summary` rows.
 pub fn graph(dir: &Path, summary: Option<usize>) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     if !graph::is_in(&trace.metadata) {
@@ -65,7 +65,7 @@ pub fn graph(dir: &Path, summary: Option<usize>) -> anyhow::Result<()> {
     recorded(&trace, graph, None)
 }
 
-/// Prints a trace, and gives the exit code.
+/// Prints a trace, and returns the exit code.
 pub fn show(place: &Place, options: &mut Show) -> ExitCode {
     let shown = try_show(place, options);
     ExitCode::from(shown.unwrap_or_else(|error| failure::report(&error)))
@@ -96,7 +96,7 @@ fn try_show(place: &Place, options: &mut Show) -> anyhow::Result<Code> {
     }
 }
 
-/// Has the kernel check filters of system calls, as far as it can.
+/// Sets filters of system calls in the kernel, as far as the kernel can check them.
 fn filter(place: &Place, setup: &mut Setup, filters: &[CallFilter]) -> anyhow::Result<()> {
     if filters.is_empty() {
         return Ok(());
@@ -131,11 +131,11 @@ fn filter(place: &Place, setup: &mut Setup, filters: &[CallFilter]) -> anyhow::R
     Ok(())
 }
 
-/// Prints a trace that was recorded, to a file if one is given.
+/// Prints a recorded trace, to a file if one is given.
 fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyhow::Result<()> {
     let bar = match file {
         Some(_) => progress::reading(trace.bytes)?,
-        // Lines show how far it is.
+        // The lines show the progress.
         None => ProgressBar::hidden(),
     };
     let printed = print(trace, &mut view, |bytes| bar.inc(bytes));
@@ -150,7 +150,7 @@ fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyho
     Ok(losses.verdict()?)
 }
 
-/// Prints what the options choose.
+/// The view for the lines that the options choose.
 fn lines(output: Output, options: &Show) -> Lines {
     let choice = Choice {
         filters: options.filters.clone(),
@@ -161,7 +161,7 @@ fn lines(output: Output, options: &Show) -> Lines {
     Lines::new(output, options.summary).only(choice)
 }
 
-/// Prints what comes in at a receiver, until its end or a signal.
+/// Prints the trace that a receiver gets, until the trace ends or a signal arrives.
 fn received(peer: &Peer, name: Option<String>, options: &Show) -> anyhow::Result<()> {
     let signals = Signals::catch()?;
     let output = Output::open(options.output.as_deref(), options.force)?;
@@ -187,14 +187,14 @@ fn print(trace: &Trace, view: &mut impl View, progress: impl Fn(u64)) -> system:
     view.end()
 }
 
-/// Prints what happens, and gives the exit code of the command, if there is one.
+/// Records and prints events, and returns the exit code of the command, if there is one.
 fn live(
     place: &Place,
     setup: &Setup,
     command: Option<&(OsString, Vec<OsString>)>,
     options: &Show,
 ) -> anyhow::Result<Code> {
-    // Before anything is made or started that would be of no use.
+    // Checked first, before rtrace makes a session or starts a thread in vain.
     if let Some((program, _)) = command {
         if let Err(error) = workload::find(program) {
             return Ok(cannot_run(program, &error));
@@ -209,7 +209,7 @@ fn live(
     let lines = lines(output, options).files(options.files);
     let lines = lines.hide(Hidden {
         process: Some(ourselves),
-        // Until then it is rtrace that gets the command going.
+        // Until the execve, the new process still executes rtrace's own code.
         before: (command.is_some() && setup.tasks.pids.is_none()).then_some("execve"),
         forms: options.unprinted.clone(),
         chosen: options.chosen.clone(),
@@ -217,7 +217,7 @@ fn live(
     look(place, setup, command, options, lines)
 }
 
-/// Has a view look at what happens.
+/// Records a session and passes its events to `view`.
 fn look(
     place: &Place,
     setup: &Setup,
@@ -225,7 +225,7 @@ fn look(
     options: &Show,
     view: impl View + 'static,
 ) -> anyhow::Result<Code> {
-    // Where others are chosen it is not among them.
+    // If processes are chosen, rtrace is not among them.
     let is_everybody = setup.tasks.pids.is_none() && command.is_none();
     let to_terminal = options.output.is_none() && stdout().is_terminal();
     let not = || match is_everybody {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where lines go.
+//! Destination of the lines.
 
 use std::fmt;
 use std::io::Write;
@@ -9,19 +9,19 @@ use system::new_file::{create, special};
 use system::{Error, Result};
 use terminal::harmless;
 
-/// Bytes that are gathered before they are written.
+/// Number of bytes to collect before a write.
 const BLOCK: usize = 64 << 10;
 
 /// A file, or standard output.
 pub struct Output {
     name: PathBuf,
     to: Box<dyn Write + Send>,
-    /// What is not written yet.
+    /// Text that is not written yet.
     pub text: String,
 }
 
 impl Output {
-    /// Opens a file, which is new unless `force`d, or standard output, if there is none.
+    /// Opens a file, or standard output if there is none. The file must be new unless `force` is set.
     pub fn open(file: Option<&Path>, force: bool) -> anyhow::Result<Self> {
         let to: Box<dyn Write + Send> = match file {
             Some(path) => {
@@ -42,7 +42,7 @@ impl Output {
         })
     }
 
-    /// Writes the text, if there is a block of it.
+    /// Writes the text if it is at least a block.
     pub fn write_block(&mut self) -> Result<()> {
         if self.text.len() >= BLOCK {
             self.write()?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The lines: one for each system call, where it ends, and one for each other event.
+//! The lines: one for each system call, at its end, and one for each other event.
 //!
-//! A call is not cut in two where another thread's line comes between its begin and its end, as strace
-//! does it: on many CPUs nearly each would be, and a search would not find all of it.
+//! A call stays one line if another thread's line is between its begin and its end. strace cuts the call in two there.
+//! On many CPUs this would cut nearly each call, and a search would not find all of it.
 
 use super::arguments::{write_arguments, write_result, End, FileOf, Form, Kind};
 use super::calls::{Begin, Call, Calls};
@@ -17,22 +17,22 @@ use std::fmt::{Arguments, Display, Write};
 use terminal::date::{self, Days};
 use terminal::{duration, printable};
 
-/// What is printed.
+/// Writer of lines, with the calls that have not ended.
 #[derive(Debug)]
 pub struct Page {
-    /// Where to.
+    /// Destination of the lines.
     pub output: Output,
     /// The trace's clock.
     pub clock: Clock,
     /// The calls that have not ended.
     pub calls: Calls,
-    /// The clock at the last line.
+    /// Time of the last line.
     now: u64,
     days: Days,
 }
 
 impl Page {
-    /// An empty one, for a trace with this clock.
+    /// A writer without calls, for a trace with this clock.
     pub fn new(output: Output, clock: Clock) -> Self {
         Self {
             output,
@@ -43,19 +43,19 @@ impl Page {
         }
     }
 
-    /// It is as late as that, at least.
+    /// Advances the current time to `time`, unless the current time is later.
     pub fn reach(&mut self, time: u64) {
         self.now = self.now.max(time);
     }
 
-    /// Something to be seen among the events.
+    /// Writes a line for a loss or a fault, between the events.
     pub fn note(&mut self, what: &impl Display) {
         let time = self.time();
         self.push(format_args!("{time} {what}\n"));
     }
 
-    /// An event of this form, whose it is, whether it ends the last call of its thread, and which files the
-    /// descriptors stand for.
+    /// Writes an event of this form. The arguments are the event's task, whether the event ends the last call of its
+    /// thread, and the files of descriptors.
     pub fn event(
         &mut self,
         form: &Form,
@@ -82,7 +82,7 @@ impl Page {
             }
             Kind::Entry(end) => self.entry(form, end, who, event, file_of),
             Kind::Exit { ret, id } => {
-                // The end of rt_sigreturn: the result is a register of what the signal had interrupted.
+                // The end of rt_sigreturn: the result is a register of the interrupted code.
                 let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
                 let ret = (!is_return).then_some(ret);
                 self.exit(form, (ret, is_end), who, event, file_of);
@@ -90,7 +90,7 @@ impl Page {
         }
     }
 
-    /// A thread executes a program: what the others of its process are in does not end.
+    /// A thread executes a program: the calls of the other threads of its process do not end.
     pub fn exec(&mut self, process: i64, who: &Who, time: u64) {
         self.now = time;
         for call in self.calls.of_others(process, who.serial) {
@@ -98,7 +98,7 @@ impl Page {
         }
     }
 
-    /// Nothing comes any more: what has begun has not ended.
+    /// Ends the trace: the calls that have begun do not end.
     pub fn end(&mut self) {
         for call in self.calls.rest() {
             self.unfinished(call);
@@ -142,7 +142,7 @@ impl Page {
             });
             self.close(form, event);
         }
-        // What the process's other threads are in does not end either.
+        // The calls of the process's other threads do not end either.
         if let Some(process) = who.pid.filter(|_| form.is_called("exit_group")) {
             for call in self.calls.of_process(process) {
                 self.unfinished(call);
@@ -150,7 +150,8 @@ impl Page {
         }
     }
 
-    /// A call ends, with a result in the field `ret`, if it has one. `is_end`: it is the last one of its thread.
+    /// Writes the end of a call, with the result in the field `ret`, if it has one. `is_end`: the call is the last one
+    /// that its thread began.
     fn exit(
         &mut self,
         form: &Form,
@@ -170,7 +171,7 @@ impl Page {
         };
         let is_wanted = form.wanted.as_ref().is_none_or(|wanted| {
             wanted.note(&mut values, event, true);
-            // The register that stands where a result does is none.
+            // Without `ret`, the register in place of a result is no result.
             ret.is_some() && wanted.wants(&values)
         });
         if !is_wanted {
@@ -183,11 +184,11 @@ impl Page {
         let name = match begin {
             Begin::Known(mut call) => {
                 let took = event.timestamp.saturating_sub(call.since);
-                // Not that of the begin, if it is known: a call may change it.
+                // Prefer the name at the end: a call may change it. The name at the begin is the fallback.
                 who.comm = who.comm.or(call.who.comm);
                 self.head(&duration(self.clock.nanoseconds(took)), &who);
                 self.output.text.push_str(&call.name);
-                // The number of a call that is not known is at both ends.
+                // The number of an unknown call is in both events.
                 arguments.retain(|argument| !call.arguments.contains(argument));
                 call.arguments.append(&mut arguments);
                 write_arguments(&mut self.output.text, call.arguments);
@@ -222,7 +223,7 @@ impl Page {
         self.output.text.push_str(" <unfinished ...>\n");
     }
 
-    /// The begin of a line.
+    /// Writes the begin of a line.
     fn head(&mut self, took: &str, who: &Who) {
         let time = self.time();
         let comm = who.comm.as_deref().map_or("?".into(), printable);
@@ -232,13 +233,14 @@ impl Page {
         self.push(format_args!("{time} {took:>10} {comm}/{tid} "));
     }
 
-    /// The end of a line.
+    /// Writes the end of a line.
     fn close(&mut self, form: &Form, event: &Event<'_>) {
         form.write_contexts(&mut self.output.text, event);
         self.output.text.push('\n');
     }
 
-    /// The time of the day. Begins a line with the date if that is another one than in the last line.
+    /// The time of the day. If the date differs from that of the last line, the result begins with a line with the
+    /// date.
     fn time(&mut self) -> String {
         let now = self.clock.since_epoch(self.now);
         let now = i64::try_from(now).unwrap_or(i64::MAX);
@@ -248,7 +250,7 @@ impl Page {
         date::time_of_day(now)
     }
 
-    /// A String takes everything.
+    /// Appends text. Writing to a String cannot fail.
     fn push(&mut self, text: Arguments<'_>) {
         let _ = self.output.text.write_fmt(text);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which files descriptors stand for: from the events, and while a trace is recorded also from /proc.
+//! Files that descriptors stand for: from the events, and while a trace is recorded also from /proc.
 //!
-//! An event is looked at after it happened: what /proc says then may be of a later file with the same
-//! descriptor. So it is said of later events only, and only if none between shows that the descriptor was
-//! closed or replaced.
+//! The tool reads an event after it happened, and /proc may then show a later file with the same descriptor. Therefore
+//! a file from /proc is used for later events only, and only if no event between shows that the descriptor was closed
+//! or replaced.
 
 use crate::session::maker::Maker;
 use analysis::descriptors::Descriptors;
@@ -20,29 +20,30 @@ use std::process;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// By so much the trace's clock may be behind that of the system, by which it was set once: nanoseconds.
+/// Maximum difference in nanoseconds between the trace's clock and the system's clock, from which the trace's clock was
+/// set once.
 const BEHIND: i128 = 100_000_000;
 
-/// What knows of files.
+/// Sources of the files that descriptors stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sources {
-    /// Nothing: of the calls that matter some are left out.
+    /// No source: some of the calls that matter are not recorded.
     None,
     /// The events.
     #[default]
     Events,
-    /// The events, and /proc: they happen meanwhile on this machine.
+    /// The events and /proc: the trace is recorded at this moment on this machine.
     EventsAndProc,
 }
 
 /// The files of descriptors.
 pub struct Paths {
     descriptors: Descriptors,
-    /// The trace's clock, if /proc can say what the events do not.
+    /// The trace's clock, if /proc is a source too.
     live: Option<Clock>,
 }
 
-/// What /proc says of a descriptor.
+/// An open descriptor, from /proc.
 struct Open {
     file: Arc<str>,
     /// Whether it is closed when another program is executed.
@@ -50,20 +51,21 @@ struct Open {
 }
 
 impl Paths {
-    /// Of a trace, from there; none if it lacks what it takes.
+    /// The files in a trace, from `sources`. `None` if the trace lacks events that are needed.
     pub fn new(catalogue: &Catalogue<'_>, sources: Sources) -> Option<Self> {
         if sources == Sources::None {
             return None;
         }
         let mut descriptors = Descriptors::sure(catalogue)?;
-        // Else the numbers of processes are others here.
+        // In another PID namespace, the events have other process numbers than /proc.
         let live = sources == Sources::EventsAndProc
             && Maker::me().is_ok_and(Maker::is_in_first_namespace);
         if live {
             let me = process::id();
             let numbers = numbers(me).into_iter();
             let open = numbers.filter_map(|fd| Some((fd, open(me.into(), fd)?)));
-            // What a command gets. (What is closed then, rtrace opens and closes at all times.)
+            // The descriptors that a command inherits. The others close on execve, and rtrace opens and closes them at
+            // any time.
             for (fd, open) in open.filter(|(_, open)| !open.closes) {
                 descriptors.found(Owner::Process(me.into()), fd, 0, open.file, open.closes);
             }
@@ -74,27 +76,27 @@ impl Paths {
         })
     }
 
-    /// The events that they are made from. Each is known by its place in this list.
+    /// The events that change descriptors. An event's place in this list identifies it.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.descriptors.events()
     }
 
-    /// One of these events.
+    /// Handles event number `which` of this list.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         self.descriptors.event(which, event, now);
     }
 
-    /// A CPU has switched.
+    /// Handles a switch of a CPU.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         self.descriptors.switch(switch, now);
     }
 
-    /// Events may be missing on a CPU from here on.
+    /// Handles a loss: from now on, events of a CPU may be missing.
     pub fn lost(&mut self, schedule: &Schedule) {
         self.descriptors.lost(schedule);
     }
 
-    /// The file of a descriptor at this time, that of the last event.
+    /// The file of a descriptor at `time`, the time of the last event.
     pub fn file(&mut self, owner: Owner, fd: i32, time: u64) -> Option<Arc<str>> {
         let known = self.descriptors.file(owner, fd, time).cloned();
         if let (None, Some(clock), Some(pid)) = (&known, self.live, owner.pid()) {
@@ -110,13 +112,13 @@ impl Paths {
     }
 }
 
-/// Nanoseconds since the epoch.
+/// Current time in nanoseconds since the epoch.
 fn now() -> i128 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(i128::MAX))
 }
 
-/// The descriptors that a process has.
+/// The open descriptors of a process.
 fn numbers(pid: u32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"));
     let entries = entries.into_iter().flatten();
@@ -125,7 +127,7 @@ fn numbers(pid: u32) -> Vec<i32> {
         .collect()
 }
 
-/// A descriptor of a process, if both are there.
+/// A descriptor of a process, if both exist.
 fn open(pid: i64, fd: i32) -> Option<Open> {
     let process = Path::new("/proc").join(pid.to_string());
     let info = fs::read_to_string(process.join("fdinfo").join(fd.to_string())).ok()?;

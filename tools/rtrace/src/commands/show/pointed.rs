@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an argument of a system call points to, as text. The record has it behind the call's numbers, as
-//! fields of their own (`rust/source/syscall/pointed.rs`); traces of older modules do not.
+//! Data that an argument of a system call points to, as text. The record has these data after the call's numbers, as
+//! fields of their own (`rust/source/syscall/pointed.rs`). Traces of older modules lack them.
 
 use super::arguments::{number, push, write_text};
 use ctf::{EventLayout, Value};
 use decode::Meaning;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What is there, with the numbers of the fields that say it.
+/// Type of the data, with the numbers of the fields that contain them.
 #[derive(Debug)]
 pub enum Pointed {
     /// The address of a socket: family, port, addresses of IPv4 and IPv6, path.
@@ -17,13 +17,13 @@ pub enum Pointed {
     Times(Vec<(&'static str, [usize; 2])>),
     /// A time in seconds and microseconds.
     Time([usize; 2]),
-    /// What is asked of a descriptor, and what is said with it.
+    /// Requested events of a descriptor, and the data for epoll to return with them.
     Epoll([usize; 2]),
-    /// What is said with descriptors, and what is told of each.
+    /// Data from epoll, each with the reported events.
     Epolled([usize; 2]),
-    /// Descriptors, and what is asked or told of each.
+    /// Descriptors, each with its requested or reported events.
     PollSet([usize; 2]),
-    /// Descriptors, and what the set is called.
+    /// Descriptors, and the name of the set.
     Set(usize, &'static str),
     /// The lengths of buffers.
     Vector(usize),
@@ -38,11 +38,11 @@ const SETS: [(&str, &str); 3] = [
     ("exceptset", "exceptfds"),
 ];
 
-/// What stands for a time of a file in its nanoseconds.
+/// Special values of a file time's nanoseconds, and their names.
 const UTIME: [(u64, &str); 2] = [(0x3fff_ffff, "UTIME_NOW"), (0x3fff_fffe, "UTIME_OMIT")];
 
 impl Pointed {
-    /// Behind an argument of this kind, in the record of a call's entry.
+    /// Data for an argument of this kind, in the record of a call's entry.
     pub fn given(kind: &str, argument: &str, layout: &EventLayout) -> Option<Self> {
         let field = |name: &str| layout.field(name);
         let time = |name: &'static str| {
@@ -71,7 +71,7 @@ impl Pointed {
         }
     }
 
-    /// The same in the record of its exit.
+    /// Data for an argument of this kind, in the record of a call's exit.
     pub fn filled(kind: &str, layout: &EventLayout) -> Option<Self> {
         let field = |name: &str| layout.field(name);
         match kind {
@@ -89,7 +89,7 @@ impl Pointed {
         Some(Self::Set(layout.field(name)?, name))
     }
 
-    /// What it is called where the record does not have the address that points to it.
+    /// The name for the data in a record without the address that points to them.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Address(_) => "from",
@@ -101,7 +101,7 @@ impl Pointed {
         }
     }
 
-    /// The fields that say it.
+    /// The fields that contain the data.
     pub fn fields(&self) -> Vec<usize> {
         match self {
             Self::Address(fields) => fields.to_vec(),
@@ -119,7 +119,7 @@ impl Pointed {
         }
     }
 
-    /// Whether nothing was there, or nobody asked for it.
+    /// Whether the call passed no data, or requested none.
     pub fn is_nothing<'a>(&self, value: impl Fn(usize) -> Option<Value<'a>>) -> bool {
         let is_zero = |field: usize| value(field).map_or(0, number) == 0;
         let is_empty = |field: usize| match value(field) {
@@ -137,7 +137,7 @@ impl Pointed {
         }
     }
 
-    /// Writes it, of the event that has these values.
+    /// Writes the data of the event with these values.
     pub fn write<'a>(&self, out: &mut String, value: impl Fn(usize) -> Option<Value<'a>>) {
         let integer = |field: usize| value(field).map_or(0, number);
         match self {
@@ -203,7 +203,7 @@ impl Pointed {
     }
 }
 
-/// The numbers of the fields that are the address of a socket.
+/// The numbers of the fields with the address of a socket.
 fn address(port: &str, layout: &EventLayout) -> Option<[usize; 5]> {
     Some([
         layout.field("family")?,
@@ -214,14 +214,14 @@ fn address(port: &str, layout: &EventLayout) -> Option<[usize; 5]> {
     ])
 }
 
-/// The lengths of buffers.
+/// Writes the lengths of buffers.
 fn write_lengths(out: &mut String, lengths: Option<Value<'_>>) {
     write_list(out, lengths, |out, length| {
         push(out, format_args!("{{len: {length}}}"));
     });
 }
 
-/// The integers of a sequence.
+/// Writes the integers of a sequence.
 fn write_list(out: &mut String, sequence: Option<Value<'_>>, write: impl Fn(&mut String, u64)) {
     let Some(Value::Integers(integers)) = sequence else {
         return;
@@ -236,7 +236,7 @@ fn write_list(out: &mut String, sequence: Option<Value<'_>>, write: impl Fn(&mut
     out.push(']');
 }
 
-/// Integers that stand in two sequences, two and two.
+/// Writes the integers of two sequences as pairs.
 fn write_pairs(
     out: &mut String,
     sequences: [Option<Value<'_>>; 2],
@@ -275,7 +275,7 @@ fn write_address(out: &mut String, values: [Option<Value<'_>>; 5]) {
     out.push('}');
 }
 
-/// The bytes of an address, if there are as many.
+/// The bytes of an address, if the value has exactly `N`.
 fn octets<const N: usize>(value: Option<Value<'_>>) -> Option<[u8; N]> {
     let Some(Value::Integers(integers)) = value else {
         return None;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Calls in each other as text: that of ftrace's function_graph tracer, with its column of tasks.
+//! Nested calls as text, as ftrace's function_graph tracer shows them, with its column of tasks.
 //!
-//! A call that leads to no other has one line, where it returns; any other has one where it begins and
-//! one where it returns. So whether a call has one line or two is known when its task's next event
-//! has come: until then it waits.
+//! A call without nested calls has one line, where it returns. Any other call has one line where it begins and one
+//! where it returns. The next event of the task decides between one line and two, so the call's line waits for that
+//! event.
 
 use super::who::Who;
 use analysis::tasks::Serial;
@@ -12,21 +12,21 @@ use std::collections::HashMap;
 use std::fmt::{Display, Write};
 use terminal::printable;
 
-/// What a task's line is taken up by: as ftrace has it.
+/// Width of the column of tasks, as in ftrace.
 const TASK_WIDTH: usize = 14;
 
-/// The column of durations where there is none.
+/// The column of durations in a line without a duration.
 const NO_DURATION: &str = "              |  ";
 
-/// The tree, as far as it has come.
+/// State of the tree: open calls and waiting lines.
 #[derive(Debug, Default)]
 pub struct Tree {
     threads: HashMap<Thread, Calls>,
-    /// Of each CPU the call that waits, if one does.
+    /// The call of each CPU whose line waits.
     waiting: HashMap<u32, Waiting>,
 }
 
-/// A thread; where that is not known, whatever runs on a CPU.
+/// A thread. If the thread is not known: the code that runs on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Thread {
     Known(Serial),
@@ -36,9 +36,9 @@ enum Thread {
 /// The calls of a thread that have not returned.
 #[derive(Debug, Default)]
 struct Calls {
-    /// Each deeper than the one before.
+    /// The calls, from the outermost to the innermost.
     open: Vec<Call>,
-    /// The CPU on which the last of them waits for its line.
+    /// The CPU on which the innermost call waits for its line.
     waits_on: Option<u32>,
 }
 
@@ -47,12 +47,12 @@ struct Calls {
 pub struct Call {
     /// The function's address.
     pub function: u64,
-    /// So many calls led to it.
+    /// Number of calls around this one.
     pub depth: u32,
 }
 
 impl Calls {
-    /// Takes the last ones away, as long as they are of these.
+    /// Removes the innermost calls while `is_over` is true for them.
     fn leave(&mut self, is_over: impl Fn(&Call) -> bool) {
         while self.open.last().is_some_and(&is_over) {
             self.open.pop();
@@ -69,7 +69,7 @@ struct Waiting {
     name: String,
 }
 
-/// Where something is said to happen.
+/// Place of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The CPU.
@@ -87,7 +87,7 @@ impl Place<'_> {
 }
 
 impl Tree {
-    /// What stands above it.
+    /// Writes the head of the columns.
     pub fn head(out: &mut String) {
         out.push_str(
             "# CPU  TASK/PID         DURATION                  FUNCTION CALLS\n\
@@ -95,12 +95,12 @@ impl Tree {
         );
     }
 
-    /// A call begins.
+    /// Begins a call.
     pub fn begin(&mut self, out: &mut String, place: Place<'_>, call: Call, name: String) {
         self.settle(out, place);
         let thread = place.thread();
         let calls = self.threads.entry(thread).or_default();
-        // The return of those that it cannot be in was not recorded.
+        // Open calls that cannot contain the new call have returned, and their returns were not recorded.
         calls.leave(|open| open.depth >= call.depth);
         calls.open.push(call);
         calls.waits_on = Some(place.cpu);
@@ -113,7 +113,7 @@ impl Tree {
         self.waiting.insert(place.cpu, waiting);
     }
 
-    /// It returns, after so many nanoseconds.
+    /// Ends a call that took `nanoseconds`.
     pub fn end(
         &mut self,
         out: &mut String,
@@ -148,7 +148,7 @@ impl Tree {
         if is_known {
             line(out, place, Some(nanoseconds), call.depth, "}");
         } else {
-            // Its begin is not in the trace.
+            // The begin of the call is not in the trace.
             line(
                 out,
                 place,
@@ -159,7 +159,7 @@ impl Tree {
         }
     }
 
-    /// A thread that is in no call is like one that was never seen: there may be any number of them.
+    /// Removes a thread without open calls: the number of threads has no limit.
     fn forget_idle(&mut self, thread: Thread) {
         if self
             .threads
@@ -170,7 +170,7 @@ impl Tree {
         }
     }
 
-    /// Something else happens.
+    /// Writes an event that is not a call.
     pub fn note(&mut self, out: &mut String, place: Place<'_>, what: impl Display) {
         self.settle(out, place);
         let calls = self.threads.get(&place.thread());
@@ -179,13 +179,13 @@ impl Tree {
         line(out, place, None, depth, format_args!("/* {what} */"));
     }
 
-    /// Events are missing: of which threads is not known, so nothing is known to be in a call any more.
+    /// Handles a loss: the threads of the missing events are unknown, so no thread is known to be in a call.
     pub fn lose(&mut self, out: &mut String) {
         self.settle_all(out);
         self.threads.clear();
     }
 
-    /// Writes what waits.
+    /// Writes all waiting lines.
     pub fn settle_all(&mut self, out: &mut String) {
         let mut cpus: Vec<_> = self.waiting.keys().copied().collect();
         cpus.sort_unstable();
@@ -194,7 +194,7 @@ impl Tree {
         }
     }
 
-    /// Writes what waits on this CPU, or of this thread on another.
+    /// Writes the waiting line of this CPU, and that of this thread on another CPU.
     fn settle(&mut self, out: &mut String, place: Place<'_>) {
         let calls = self.threads.get(&place.thread());
         if let Some(cpu) = calls.and_then(|calls| calls.waits_on) {
@@ -221,7 +221,7 @@ impl Tree {
     }
 }
 
-/// Writes a line. A String takes everything.
+/// Writes a line. Writing to a String cannot fail.
 fn line(
     out: &mut String,
     Place { cpu, who }: Place<'_>,
@@ -236,14 +236,14 @@ fn line(
         }
         None => out.push_str(NO_DURATION),
     }
-    // ftrace, too, goes no further to the right.
+    // ftrace indents no further either.
     for _ in 0..depth.min(50) {
         out.push_str("  ");
     }
     let _ = writeln!(out, "{what}");
 }
 
-/// The task, in the middle of its column; what is not known is as ftrace shows it.
+/// The task, centred in its column. Unknown parts are shown as in ftrace.
 fn task(who: &Who) -> String {
     let comm = who.comm.as_deref().map_or("<...>".into(), printable);
     let comm: String = comm.chars().take(7).collect();
@@ -253,7 +253,7 @@ fn task(who: &Who) -> String {
     format!("{:^TASK_WIDTH$}", format!("{comm}-{tid}"))
 }
 
-/// How long it is, by ftrace's marks: more than 10 us, 100 us, 1 ms, 10 ms, 100 ms, 1 s.
+/// ftrace's mark for the length of a duration: more than 10 us, 100 us, 1 ms, 10 ms, 100 ms, 1 s.
 fn mark(nanoseconds: u64) -> char {
     match nanoseconds {
         1_000_000_001.. => '$',
@@ -266,7 +266,7 @@ fn mark(nanoseconds: u64) -> char {
     }
 }
 
-/// Microseconds in 8 places and their unit, as ftrace writes them.
+/// Microseconds in 8 columns and the unit, as ftrace writes them.
 fn duration(nanoseconds: u64) -> String {
     let (whole, rest) = (nanoseconds / 1000, nanoseconds % 1000);
     let whole = whole.to_string();
@@ -309,7 +309,7 @@ mod tests {
                 .end(&mut self.text, place, call, name, nanoseconds);
         }
 
-        /// What is to the right of the tasks.
+        /// The text after the column of tasks.
         fn lines(&self) -> Vec<&str> {
             let lines = self.text.lines();
             lines
@@ -375,7 +375,7 @@ mod tests {
         let mut paper = Paper::new();
         paper.begin(0, 7, "read", 0);
         paper.begin(1, 8, "write", 0);
-        // Thread 7 is switched out in its call, and goes on elsewhere.
+        // Thread 7 is switched out in its call, and continues on another CPU.
         paper.begin(0, 9, "open", 0);
         paper.end(1, 8, "write", 0, 1);
         paper.end(0, 9, "open", 0, 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which system calls are printed: a filter is checked on the completed call, its arguments and its
-//! result together.
+//! Choice of the system calls to print. A filter is checked on the completed call, its arguments and its result
+//! together.
 //!
 //! The kernel checks each end of a call by itself, so [`divide`] gives it a weaker condition for each
 //! end. [`Wanted`] then checks the expression on what both ends recorded.
@@ -53,7 +53,7 @@ pub struct CallFilter {
 }
 
 impl CallFilter {
-    /// Whether it is for this event, or for the call that has this event.
+    /// Whether the filter is for this event, or for the call that has this event.
     fn is_for(&self, event: &str, is_call: bool) -> bool {
         match &self.pattern {
             None => is_call,
@@ -62,7 +62,8 @@ impl CallFilter {
     }
 }
 
-/// Whether a pattern picks an event of a trace, which does not say the subsystem: mostly names of events begin with it.
+/// Whether a pattern picks an event of a trace. A trace does not name the subsystem, but most names of events begin
+/// with it.
 pub fn is_picked(pattern: &Pattern<'_>, event: &str, is_call: bool) -> bool {
     let subsystem = match pattern.subsystem.unwrap_or(pattern.event) {
         _ if is_call => SYSCALLS,
@@ -79,12 +80,12 @@ pub fn is_picked(pattern: &Pattern<'_>, event: &str, is_call: bool) -> bool {
     pattern.matches(subsystem, event)
 }
 
-/// What both ends of a call are called in a trace and in the kernel.
+/// The names of both ends of a call, in a trace and in the kernel.
 fn ends(call: &str) -> [String; 2] {
     ["entry", "exit"].map(|end| format!("syscall_{end}_{call}"))
 }
 
-/// Checks that an expression is one. The error is for people.
+/// Checks the syntax of an expression. The error is a text for the user.
 pub fn check(expression: &str) -> std::result::Result<(), String> {
     let parsed = Expression::parse(expression);
     parsed
@@ -105,12 +106,12 @@ pub struct Known<F> {
     pub events: Vec<String>,
     /// All contexts.
     pub contexts: Vec<String>,
-    /// The names of an event's fields; none, if there is no such event.
+    /// Returns the names of an event's fields. `None` if the event does not exist.
     pub fields: F,
 }
 
 impl<F: Fn(&str) -> Option<Vec<String>>> Known<F> {
-    /// Divides filters of calls into filters of their begins and ends for the kernel. An error is for people.
+    /// Divides filters of calls into filters of their begins and ends for the kernel. The error is a text for the user.
     pub fn divide(&self, filters: &[CallFilter]) -> std::result::Result<Vec<Filter>, String> {
         let mut divided = Vec::new();
         for filter in filters {
@@ -144,7 +145,7 @@ impl<F: Fn(&str) -> Option<Vec<String>>> Known<F> {
             || aliases.any(|(alias, _)| *alias == name)
     }
 
-    /// Filters the events other than calls that a pattern picks, and that have the fields.
+    /// Divides a filter of events other than calls: for the events that a pattern picks and that have the fields.
     fn of_events(&self, pattern: &str, expression: &Expression, divided: &mut Vec<Filter>) {
         let names = expression.names();
         let parsed = Pattern::parse(pattern);
@@ -178,7 +179,7 @@ impl<F: Fn(&str) -> Option<Vec<String>>> Known<F> {
         }
     }
 
-    /// Filters both ends of the calls that a pattern picks. Returns a name that no call knows.
+    /// Divides a filter of calls: for both ends of the calls that a pattern picks. Returns a name that no call has.
     fn of_calls<'e>(
         &self,
         pattern: &str,
@@ -225,7 +226,7 @@ fn kernel_filter(pattern: &str, expression: &Expression) -> Filter {
     }
 }
 
-/// Contexts in these filters that a line does not need: the tool needs them to check the filters.
+/// Contexts in these filters that a line does not show. They must be recorded for the check of the filters.
 pub fn contexts_of(filters: &[CallFilter], available: &[String]) -> Vec<String> {
     let expressions = filters
         .iter()
@@ -257,7 +258,7 @@ pub struct Wanted {
     values: Vec<Source>,
 }
 
-/// Where a value is.
+/// Source of a value.
 #[derive(Debug)]
 enum Source {
     /// In this field of the event that begins a call.
@@ -279,8 +280,8 @@ enum Held {
 }
 
 impl Wanted {
-    /// The filter of the call that has events of this layout; none, if the call has none: the last filter that is for
-    /// it counts.
+    /// The filter of the call that has events of this layout. `None` if the call has no filter. The last filter that is
+    /// for the call counts.
     pub fn new(
         layout: &EventLayout,
         metadata: &Metadata,
@@ -328,7 +329,7 @@ impl Wanted {
                     values.push(source);
                 }
             }
-            // As in the kernel: a filter is for the events that have the fields.
+            // As in the kernel, a filter is for the events that have all its fields.
             if values.len() < parsed.names().len() {
                 continue;
             }
@@ -412,7 +413,7 @@ impl Contexts for Values {
     }
 }
 
-/// The type of a field, for the compiler of filters: arrays of numbers are not compared here.
+/// The type of a field, for the compiler of filters. Arrays of numbers cannot be compared here.
 fn compared(ty: &Type) -> FieldType<'static> {
     match ty {
         Type::Integer(integer) | Type::Enumeration(integer, _) => FieldType::Integer(*integer),

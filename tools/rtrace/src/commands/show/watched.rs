@@ -13,7 +13,7 @@ use ctf::Event;
 use serde_json::Value as Json;
 use std::fmt;
 
-/// What is gathered; each if it is wanted and the trace has what it takes.
+/// Gathered data. A part is absent if the user does not want it or the trace lacks its events.
 pub struct Watched {
     /// The files of descriptors.
     pub paths: Option<Paths>,
@@ -26,7 +26,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// For a trace with these events.
+    /// Gathers data of a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>, paths: Option<Paths>, summary: Option<Syscalls>) -> Self {
         let calls = catalogue.events().filter(|layout| edge(layout).is_some());
         Self {
@@ -37,7 +37,7 @@ impl Watched {
         }
     }
 
-    /// Whether an event of this kind ends the last call that its thread has begun: nothing in between is missing.
+    /// Whether an event of this kind ends the last call that its thread began. No event between the two is missing.
     pub fn ends(&mut self, kind: Kind, now: &Moment<'_>) -> bool {
         let Some(doer) = now.doer() else {
             return false;
@@ -96,14 +96,14 @@ impl Analysis for Watched {
         self.calls.lost(schedule);
     }
 
-    /// The table, if it is wanted.
+    /// The table, if it is printed.
     fn answer(self: Box<Self>, ticks: u64) -> Box<dyn Answer> {
         let summary = self.summary.map(Box::new);
         Box::new(Table(summary.map(|summary| summary.answer(ticks))))
     }
 }
 
-/// The table of system calls, if it is wanted.
+/// The table of system calls, if it is printed.
 struct Table(Option<Box<dyn Answer>>);
 
 impl Answer for Table {

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whose an event is.
+//! The task of an event.
 
 use analysis::tasks::Serial;
 use analysis::whose::{Owner, Task};
 
-/// Whose an event is, as far as that is known.
+/// The task of an event, as far as it is known.
 #[derive(Clone, Debug, Default)]
 pub struct Who {
     /// The thread's id.
     pub tid: Option<i64>,
-    /// The thread itself; none: the idle task.
+    /// The thread itself. `None` for the idle task.
     pub serial: Option<Serial>,
-    /// Its process.
+    /// The id of the process.
     pub pid: Option<i64>,
-    /// Its name.
+    /// The name of the thread.
     pub comm: Option<String>,
 }
 
 impl Who {
-    /// Whose its descriptors are.
+    /// The owner of the task's descriptors.
     pub fn owner(&self) -> Owner {
         match (self.pid, self.tid) {
             (Some(pid), _) => Owner::Process(pid),
@@ -28,7 +28,7 @@ impl Who {
         }
     }
 
-    /// The task that an event happened to.
+    /// Converts the task of an event.
     pub fn of(task: Option<Task<'_>>) -> Self {
         let Some(task) = task else {
             return Self::default();

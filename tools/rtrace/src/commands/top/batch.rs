@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tables one behind the other.
+//! Tables printed one after the other.
 
 use super::seconds::Receiver;
 use crate::options::Top;
@@ -11,9 +11,9 @@ use rustix::event::{poll, PollFd, PollFlags};
 use std::io::{self, Write};
 use terminal::{harmless, harmless_json};
 
-/// Prints tables.
+/// Printer of tables.
 pub struct Batch {
-    /// How many are still to come.
+    /// Number of tables left to print.
     left: u64,
     rows: usize,
     is_json: bool,
@@ -21,7 +21,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// As it was chosen.
+    /// A printer with the options of the command line.
     pub fn new(options: &Top) -> Self {
         Self {
             left: options.count.unwrap_or(u64::MAX),
@@ -31,7 +31,7 @@ impl Batch {
         }
     }
 
-    /// Prints what comes until there is enough, or a signal comes.
+    /// Prints tables until the number of tables is reached or a signal arrives.
     pub fn run(mut self, recording: Recording<'_>, receiver: &Receiver) -> anyhow::Result<()> {
         loop {
             let mut fds = [
@@ -52,7 +52,7 @@ impl Batch {
         }
     }
 
-    /// Prints a table. Whether another one is wanted.
+    /// Prints a table. Returns whether another one is needed.
     pub fn print(&mut self, table: &dyn Answer) -> anyhow::Result<bool> {
         if self.left == 0 {
             return Ok(false);

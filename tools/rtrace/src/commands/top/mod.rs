@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace top`: what threads do, second by second.
+//! `rtrace top`: prints the work of threads, second by second.
 
 mod batch;
 mod page;
@@ -27,7 +27,7 @@ use std::path::Path;
 use store::Trace;
 use terminal::say;
 
-/// Shows tables until there are enough, or somebody ends it.
+/// Shows tables until their number is reached, or the user ends it.
 pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {
     if let Some(dir) = &options.input {
         return recorded(dir, options);
@@ -43,7 +43,7 @@ pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {
     })
 }
 
-/// The tables of the trace in a directory.
+/// Prints the tables of the trace in a directory.
 fn recorded(dir: &Path, options: &Top) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let mut seconds = Seconds::new(options.delay, options.sort, Account::of(&trace));

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a terminal shows, and what keys do to it.
+//! The contents of the terminal, and the effects of keys.
 
 use super::table::{Column, Table};
 use anstyle::Style;
 use std::fmt::Write;
 use terminal::HEADING;
 
-/// To the first line; what is left of a line; what is left of the page.
+/// Control sequences: go to the first line; clear the rest of a line; clear the rest of the page.
 const HOME: &str = "\x1b[H";
 const REST_OF_LINE: &str = "\x1b[K";
 const REST_OF_PAGE: &str = "\x1b[J";
 
-/// What stands below the table.
+/// The line below the table.
 const KEYS: &str =
     "q end, p pause; sort by: c CPU, s switches, u wake-ups, w wait, y calls, e errors, t TID";
 
-/// The newest table, or one that was stopped.
+/// The newest table, or the table at the pause.
 #[derive(Debug)]
 pub struct Page {
     sort: Column,
     is_paused: bool,
-    /// How many tables are still to come.
+    /// Number of tables left to show.
     left: u64,
     table: Option<Table>,
 }
 
 impl Page {
-    /// Of tables that are sorted so; it ends after `count`.
+    /// A page of tables with this order. It ends after `count` tables.
     pub fn new(sort: Column, count: Option<u64>) -> Self {
         Self {
             sort,
@@ -37,7 +37,7 @@ impl Page {
         }
     }
 
-    /// Takes the tables that have come. Whether another one is wanted.
+    /// Takes new tables. Returns whether more are needed.
     pub fn take(&mut self, tables: Vec<Table>) -> bool {
         self.left = self.left.saturating_sub(tables.len() as u64);
         if !self.is_paused {
@@ -46,7 +46,7 @@ impl Page {
         self.left > 0
     }
 
-    /// Does what a key says. Whether that is the end.
+    /// Executes a key. Returns whether the key ends the program.
     pub fn key(&mut self, key: u8) -> bool {
         match key {
             b'q' => return true,
@@ -63,12 +63,12 @@ impl Page {
         false
     }
 
-    /// What a terminal of so many lines and columns is sent.
+    /// The text to send to a terminal with this number of lines and columns.
     pub fn text(&mut self, lines: usize, columns: usize) -> String {
         let mut text = HOME.to_owned();
         let mut add = |line: &str, style: Style| {
             let line = cut(line, columns);
-            // A String takes everything.
+            // Writing to a String cannot fail.
             let _ = write!(text, "{style}{line}{style:#}{REST_OF_LINE}\r\n");
         };
         let plain = Style::new();
@@ -80,7 +80,7 @@ impl Page {
                 add(&format!("rtrace top: {paused}{}", table.head()), plain);
                 add("", plain);
                 add(&Table::names(), HEADING);
-                // Beside what is above, and the line below.
+                // Without the lines above the table and the line below it.
                 for row in table.rows.iter().take(lines.saturating_sub(4)) {
                     add(&table.line(row), plain);
                 }
@@ -102,7 +102,7 @@ mod tests {
     use super::super::table::Row;
     use super::*;
 
-    /// A table with one row for each of these times on the CPU, which are the thread ids, too.
+    /// A table with one row for each time on the CPU. The times are the thread ids, too.
     fn table(times: &[u64]) -> Table {
         let rows = times.iter().map(|&time| Row {
             tid: time as i64,
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// The first words of the rows that are shown.
+    /// The first words of the shown rows.
     fn tids(page: &mut Page, lines: usize) -> Vec<String> {
         let text = page.text(lines, 200);
         let rows = text.split("\r\n").skip(3);

@@ -11,22 +11,22 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, LocalModes, OptionalActions, Termios};
 use std::io::{self, stdin, stdout, Write};
 
-/// Goes to the terminal's other page, without a cursor; and back.
+/// Control sequences: switch to the terminal's other page and hide the cursor; and undo both.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// The terminal, which gets back what it was.
+/// The terminal in use. Dropping it restores the terminal's modes.
 pub struct Screen {
     before: Termios,
     page: Page,
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     pub fn open(options: &Top) -> anyhow::Result<Self> {
         let before = tcgetattr(stdin()).context("cannot set up the terminal")?;
         let mut modes = before.clone();
-        // Keys come one by one and are not shown. Ctrl-C is still a signal.
+        // Read single keys without echo. Ctrl-C remains a signal.
         modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
         tcsetattr(stdin(), OptionalActions::Now, &modes).context("cannot set up the terminal")?;
         let screen = Self {
@@ -37,7 +37,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Shows what comes until there is enough, or a key or a signal ends it.
+    /// Shows tables until their number is reached, or a key or a signal ends it.
     pub fn run(mut self, recording: Recording<'_>, receiver: &Receiver) -> anyhow::Result<()> {
         loop {
             self.draw()?;
@@ -57,17 +57,17 @@ impl Screen {
         }
     }
 
-    /// Does what the keys say. Whether that is the end.
+    /// Executes the typed keys. Returns whether one of them ends the program.
     fn keys(&mut self) -> anyhow::Result<bool> {
         let mut bytes = [0; 64];
         let read = rustix::io::read(stdin(), &mut bytes).context("cannot read the terminal")?;
-        // Nothing: the terminal is gone.
+        // No bytes: the terminal is gone.
         Ok(read == 0 || bytes[..read].iter().any(|byte| self.page.key(*byte)))
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
         let size = tcgetwinsize(stdout()).context("cannot read the terminal's size")?;
-        // One that does not say is as terminals were.
+        // If the terminal does not report its size, use the traditional one.
         let or = |value, usual| {
             if value == 0 {
                 usual
@@ -83,7 +83,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // There is nothing else to be done about it.
+        // Drop cannot report an error.
         let _ = put(LEAVE);
         let _ = tcsetattr(stdin(), OptionalActions::Now, &self.before);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who looks at a trace and makes a table of each second, or what else was chosen.
+//! View that makes a table of each second, or of another period.
 
 use super::table::{Column, Table};
 use super::tally::Tally;
@@ -16,27 +16,27 @@ use std::sync::{mpsc, Arc};
 use std::time::Duration;
 use system::{Error, Result};
 
-/// Makes tables.
+/// Maker of tables.
 pub struct Seconds {
     delay: Duration,
     sort: Column,
-    /// Empty once the trace is described.
+    /// Losses of the trace. Empty once the trace is described.
     account: Account,
     described: Option<Described>,
     ready: Vec<Table>,
 }
 
-/// What there is when the trace is described.
+/// State that exists once the trace is described.
 struct Described {
     engine: Engine<Tally>,
-    /// The time from table to table, in clock ticks.
+    /// Period of a table, in clock ticks.
     ticks: u64,
-    /// Whether no event was read yet, and no table was asked for.
+    /// Whether no event was read yet, and no table was requested.
     is_beginning: bool,
 }
 
 impl Seconds {
-    /// A table each `delay`, sorted by a column, of a trace of which this is known.
+    /// A maker of a table each `delay`, sorted by a column. `account` has the known losses of the trace.
     pub fn new(delay: Duration, sort: Column, account: Account) -> Self {
         Self {
             delay,
@@ -47,12 +47,13 @@ impl Seconds {
         }
     }
 
-    /// The tables that are ready.
+    /// Takes the tables that are ready.
     pub fn tables(&mut self) -> Vec<Table> {
         std::mem::take(&mut self.ready)
     }
 
-    /// The trace is over: the table of what came after the last one, if there is a trace, and the account of it.
+    /// Ends the trace. Returns the table of the time after the last table, if the trace is described, and the account
+    /// of losses.
     pub fn rest(self) -> (Option<Box<dyn Answer>>, Account) {
         let Some(Described { engine, .. }) = self.described else {
             return (None, self.account);
@@ -66,7 +67,7 @@ impl Seconds {
         (answer, ended.account)
     }
 
-    /// All that happened before this time has come.
+    /// Makes the tables up to `time`. All events before `time` have been read.
     fn reach(&mut self, time: u64) {
         let Some(Described {
             engine,
@@ -84,7 +85,7 @@ impl Seconds {
                 continue;
             };
             self.ready.push(tally.take(next, schedule));
-            // No event came in the delays after that: they are one table, if anything ran.
+            // The following periods had no events. They become one table, if a thread ran.
             let delays = (time - next) / *ticks;
             if delays > 0 {
                 let table = tally.take(next + delays * *ticks, schedule);
@@ -133,7 +134,7 @@ impl View for Seconds {
             return Ok(());
         };
         engine.item(stream, item);
-        // The first packets of all streams come before all else.
+        // The first packets of all streams are read before any event.
         if *is_beginning {
             let begin = engine.extent().begin();
             for tally in engine.parts().1 {
@@ -153,20 +154,21 @@ impl View for Seconds {
     }
 }
 
-/// The end of a channel for tables that has them made.
+/// Sending end of a channel for tables. It makes the tables.
 pub struct Sender {
     seconds: Seconds,
     sender: mpsc::Sender<Table>,
     ready: Arc<OwnedFd>,
 }
 
-/// The other end, which shows them.
+/// Receiving end. It shows the tables.
 pub struct Receiver {
     receiver: mpsc::Receiver<Table>,
     ready: Arc<OwnedFd>,
 }
 
-/// Has tables made in one thread and shown in another: who shows them waits for other things, too.
+/// Creates a channel: one thread makes the tables, and another one shows them, because that thread waits for other
+/// events, too.
 pub fn channel(seconds: Seconds) -> Result<(Sender, Receiver)> {
     let ready = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
     let ready = Arc::new(ready.map_err(Error::system("cannot make an eventfd"))?);
@@ -191,7 +193,7 @@ impl View for Sender {
     fn pause(&mut self, time: u64) -> Result<()> {
         self.seconds.pause(time)?;
         for table in self.seconds.tables() {
-            // Nobody waits for it any more, if this fails.
+            // If the send fails, the receiver is gone and needs no table.
             let _ = self.sender.send(table);
             let _ = rustix::io::write(&*self.ready, &1_u64.to_ne_bytes());
         }
@@ -206,14 +208,14 @@ impl View for Sender {
 impl Receiver {
     /// The tables that have come since the last call.
     pub fn tables(&self) -> Vec<Table> {
-        // Empty, if there are none.
+        // The read fails if there are no tables.
         let _ = rustix::io::read(&*self.ready, &mut [0; 8]);
         self.receiver.try_iter().collect()
     }
 }
 
 impl AsFd for Receiver {
-    /// Readable when tables have come.
+    /// Readable when tables are ready.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What threads did in a while.
+//! Table of the work of threads in a period.
 
 use analysis::text::percent;
 use analysis::Answer;
@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::fmt::{self, Write};
 use terminal::{date, duration, printable, HEADING};
 
-/// What tables can be sorted by.
+/// Columns by which a table can be sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Column {
     /// Time on a CPU.
@@ -20,11 +20,11 @@ pub enum Column {
     Switches,
     /// How often it was woken.
     Wakeups,
-    /// The longest wait for a CPU after that.
+    /// The longest wait for a CPU after a wake-up.
     Wait,
     /// System calls.
     Calls,
-    /// Those that failed.
+    /// System calls that failed.
     Errors,
     /// Thread id, the smallest first.
     Tid,
@@ -33,37 +33,37 @@ pub enum Column {
 /// The table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
-    /// When the while began, nanoseconds since the epoch.
+    /// Begin of the period, in nanoseconds since the epoch.
     pub begin_ns: i128,
-    /// How long it was.
+    /// Length of the period.
     pub duration_ns: u64,
-    /// CPUs of which there was anything so far.
+    /// Number of CPUs that had events so far.
     pub cpus: usize,
-    /// Events lost in that while. Where any were, all figures are lower bounds.
+    /// Events lost in the period. If any were lost, all figures are lower bounds.
     pub lost: u64,
     /// Packets lost.
     pub packets_lost: u64,
-    /// Calls of which it is not known who made them.
+    /// Calls whose threads are unknown.
     pub unknown_calls: u64,
-    /// Each thread that did anything.
+    /// Each thread that did any work.
     #[serde(rename = "threads")]
     pub rows: Vec<Row>,
 }
 
-/// What a thread did.
+/// The work of a thread.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
-    /// The thread.
+    /// The thread's id.
     pub tid: i64,
-    /// Its name.
+    /// The thread's name.
     pub comm: String,
-    /// How long it ran.
+    /// Time on a CPU.
     pub cpu_ns: u64,
-    /// How often it got a CPU.
+    /// Number of times that the thread got a CPU.
     pub switches: u64,
-    /// How often it ran after it had been woken.
+    /// Number of times that the thread ran after a wake-up.
     pub wakeups: u64,
-    /// The longest time that it waited for a CPU then.
+    /// The longest of these waits for a CPU.
     pub worst_wait_ns: u64,
     /// System calls that it made.
     pub calls: u64,
@@ -88,7 +88,7 @@ impl Table {
         self.rows.sort_by_key(|row| (Reverse(key(row)), row.tid));
     }
 
-    /// What stands above the table, in one line.
+    /// The line above the table.
     pub fn head(&self) -> String {
         let sum = |of: fn(&Row) -> u64| self.rows.iter().map(of).sum::<u64>();
         let all = self.duration_ns.saturating_mul(self.cpus as u64);
@@ -101,7 +101,7 @@ impl Table {
             self.rate(sum(|row| row.switches)),
             self.rate(sum(|row| row.calls) + self.unknown_calls),
         );
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = match (self.lost, self.packets_lost) {
             (0, 0) => Ok(()),
             (lost, 0) => write!(head, "; {lost} events LOST"),
@@ -118,7 +118,7 @@ impl Table {
         )
     }
 
-    /// A row.
+    /// A row as text.
     pub fn line(&self, row: &Row) -> String {
         let wait = match row.wakeups {
             0 => "-".to_owned(),
@@ -137,7 +137,7 @@ impl Table {
         )
     }
 
-    /// So many in a second, rounded.
+    /// A count per second, rounded.
     fn rate(&self, count: u64) -> u64 {
         let time = u128::from(self.duration_ns.max(1));
         let rate = (u128::from(count) * 1_000_000_000 + time / 2) / time;

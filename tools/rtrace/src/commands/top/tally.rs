@@ -13,28 +13,28 @@ use ctf::{Clock, Event};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-/// What threads have done since the last table.
+/// The work of threads since the last table.
 #[derive(Debug)]
 pub struct Tally {
     clock: Clock,
     events: Vec<(EventKey, Kind)>,
     /// The names of system calls.
     calls: Names,
-    /// What tables are sorted by.
+    /// The column by which tables are sorted.
     sort: Column,
     cpus: BTreeSet<u32>,
-    /// When it began.
+    /// Begin of the trace.
     begin: u64,
-    /// When the last table was taken.
+    /// Time of the last table.
     since: u64,
-    /// By thread id, and which of the threads that had it.
+    /// By thread id, and by which of the threads that had this id.
     threads: HashMap<(i64, Life), Figures>,
     unknown_calls: u64,
     /// Events and packets lost.
     lost: (u64, u64),
 }
 
-/// What an event is.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// This call begins.
@@ -43,7 +43,7 @@ enum Kind {
     Exit(Edge),
 }
 
-/// What a thread has done. Times are in clock ticks.
+/// The work of a thread. Times are in clock ticks.
 #[derive(Debug, Default)]
 struct Figures {
     comm: Vec<u8>,
@@ -53,12 +53,12 @@ struct Figures {
     worst: u64,
     calls: u64,
     errors: u64,
-    /// By the call's number.
+    /// Number of calls, by the call's number.
     by_call: HashMap<usize, u64>,
 }
 
 impl Tally {
-    /// Of a trace with these events. Tables are sorted by a column.
+    /// A tally of a trace with these events. Its tables are sorted by a column.
     pub fn new(catalogue: &Catalogue<'_>, sort: Column) -> Result<Self, Missing> {
         if !catalogue.has_switches() {
             return Err(Missing {
@@ -92,20 +92,20 @@ impl Tally {
         })
     }
 
-    /// The trace begins at this time.
+    /// Sets the begin of the trace.
     pub fn begin(&mut self, time: u64) {
         self.begin = time;
         self.since = time;
     }
 
-    /// When the last table was taken.
+    /// Time of the last table.
     pub fn since(&self) -> u64 {
         self.since
     }
 
-    /// What threads did until this time, and begins anew.
+    /// Returns the table of the work until `time`, and begins a new one.
     pub fn take(&mut self, time: u64, schedule: &Schedule) -> Table {
-        // What goes on is cut in two here.
+        // Count the part before `time` of the times on a CPU that continue.
         for (tid, from) in schedule.running_since() {
             let since = self.since;
             let life = schedule.life(tid);
@@ -117,7 +117,7 @@ impl Tally {
     fn table(&mut self, time: u64) -> Table {
         let begin = std::mem::replace(&mut self.since, time);
         let (lost, packets_lost) = std::mem::take(&mut self.lost);
-        // The idle task of each CPU.
+        // Without the idle task of each CPU.
         self.threads.retain(|(tid, _), _| *tid != 0);
         let nanoseconds = |ticks| self.clock.nanoseconds(ticks);
         let threads = self.threads.drain();
@@ -145,7 +145,7 @@ impl Tally {
         table
     }
 
-    /// What a thread has done; it has.
+    /// The figures of a thread, which are created if they do not exist.
     fn figures(&mut self, thread: (i64, Life), schedule: &Schedule) -> &mut Figures {
         let figures = self.threads.entry(thread).or_default();
         if let Some(comm) = schedule.comm(thread.0).filter(|comm| *comm != figures.comm) {
@@ -208,7 +208,7 @@ impl Analysis for Tally {
         }
     }
 
-    /// The table of what came behind the last one.
+    /// The table of the time after the last table.
     fn answer(mut self: Box<Self>, ticks: u64) -> Box<dyn Answer> {
         Box::new(self.table(self.begin.saturating_add(ticks)))
     }

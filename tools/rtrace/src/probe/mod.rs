@@ -22,23 +22,23 @@ use std::slice;
 use symbols::Symbols;
 use terminal::{print, print_json, say};
 
-/// The subsystem of events that stay.
+/// The subsystem of events that `rtrace probe` defines.
 const SUBSYSTEM: &str = "probe";
 
-/// Where the kernel describes its types.
+/// Folder with the kernel's descriptions of its types.
 const TYPES: &str = "/sys/kernel/btf";
 
-/// Events that are there as long as this. Dropping it takes them away.
+/// Events of one recording. Dropping this deletes them.
 pub struct Probes<'t> {
     tracer: &'t Tracer,
     subsystem: String,
 }
 
 impl<'t> Probes<'t> {
-    /// Defines one for each specification, all or none, in the subsystem of `maker`, which is this process.
-    /// Removes those whose makers were killed.
+    /// Defines one event for each specification, all or none, in the subsystem of `maker`, which is this process.
+    /// Deletes the events of makers that were killed.
     pub fn define(tracer: &'t Tracer, specs: &[String], maker: &Maker) -> anyhow::Result<Self> {
-        // They may record the events.
+        // These sessions may record the events.
         leftovers::remove_sessions(tracer, maker)?;
         leftovers::remove_events(tracer, maker)?;
         let subsystem = maker.subsystem();
@@ -64,7 +64,7 @@ impl Drop for Probes<'_> {
     }
 }
 
-/// Defines events that stay.
+/// Defines events that exist until they are deleted.
 pub fn add(place: &Place, specs: &[String]) -> anyhow::Result<()> {
     for line in define(&place.tracer()?, SUBSYSTEM, specs)? {
         print(&format!("{line}\n"))?;
@@ -79,7 +79,7 @@ struct Row<'a> {
     definition: &'a str,
 }
 
-/// Shows the dynamic events that there are.
+/// Prints the dynamic events.
 pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
     let events = place.tracer()?.dynamic_events()?;
     if json {
@@ -95,8 +95,8 @@ pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The functions of the kernel and its modules whose names match a pattern; or the kernel's tracepoints,
-/// if that begins with [`TRACEPOINT`].
+/// Functions of the kernel and its modules whose names match a pattern. If the pattern begins with [`TRACEPOINT`], the
+/// kernel's tracepoints.
 pub fn functions(place: &Place, pattern: &str) -> anyhow::Result<Vec<String>> {
     let functions = match pattern.strip_prefix(TRACEPOINT) {
         Some(pattern) => types::tracepoints(Path::new(TYPES), |name| glob::matches(pattern, name))?,
@@ -114,7 +114,7 @@ pub fn functions(place: &Place, pattern: &str) -> anyhow::Result<Vec<String>> {
     Ok(functions)
 }
 
-/// Takes events away: by `SUBSYSTEM:EVENT`, or by the name of one that [`add`] has defined.
+/// Deletes events: by `SUBSYSTEM:EVENT`, or by the name of an event that [`add`] has defined.
 pub fn delete(place: &Place, names: &[String]) -> anyhow::Result<()> {
     let whole = |name: &String| match name.split_once([':', '/']) {
         Some((subsystem, event)) => format!("{subsystem}/{event}"),
@@ -124,7 +124,7 @@ pub fn delete(place: &Place, names: &[String]) -> anyhow::Result<()> {
     Ok(place.tracer()?.undefine(&names)?)
 }
 
-/// A function that is shown as `MODULE:NAME(...)`, by the names under which it can be probed.
+/// A function that is shown as `MODULE:NAME(...)`, once for each name under which it can be probed.
 fn named(shown: &str, symbols: &Symbols) -> Vec<String> {
     let (head, rest) = shown.split_once('(').unwrap_or((shown, ""));
     let (module, name) = head.rsplit_once(':').unwrap_or(("", head));
@@ -135,14 +135,14 @@ fn named(shown: &str, symbols: &Symbols) -> Vec<String> {
         .collect()
 }
 
-/// The functions that can be probed, as far as that is known.
+/// The functions that can be probed, as far as they are known.
 fn symbols(tracer: Option<&Tracer>) -> Symbols {
     let debugfs = tracer.and_then(|tracer| tracer.root().parent());
     Symbols::read(debugfs.unwrap_or(Path::new("/sys/kernel/debug")))
 }
 
-/// Defines an event for each specification; returns the lines that do it. If one is refused, says which of the
-/// others would do.
+/// Defines an event for each specification. Returns the lines for `dynamic_events`. If one line is refused, the error
+/// names the specifications that would work.
 fn define(tracer: &Tracer, subsystem: &str, specs: &[String]) -> anyhow::Result<Vec<String>> {
     let lines = specs.iter().map(|text| line(text, subsystem));
     let lines: anyhow::Result<Vec<_>> = lines.collect();
@@ -176,7 +176,7 @@ fn define(tracer: &Tracer, subsystem: &str, specs: &[String]) -> anyhow::Result<
     );
 }
 
-/// Whether there can be an event by this specification: it is defined for a moment.
+/// Checks whether the kernel accepts a specification: defines the event and deletes it at once.
 fn alone(tracer: &Tracer, subsystem: &str, text: &str) -> anyhow::Result<()> {
     let line = line(text, subsystem)?;
     let function = Spec::parse(text).ok();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where in a program's or library's file a function begins.
+//! Offsets of functions in the files of programs and libraries.
 
 use anyhow::{anyhow, bail, Context};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use std::fs;
 use std::path::Path;
 
-/// The offset in `file` of a function, by its symbol, with `+OFFSET` or not.
+/// The offset in `file` of a function: of its symbol, plus `+OFFSET` if there is one.
 pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
     let shown = file.display();
     let data = fs::read(file).with_context(|| format!("{shown}"))?;
@@ -34,7 +34,7 @@ pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
     in_file.with_context(|| format!("`{function}` is not in the file {shown}"))
 }
 
-/// Decimal, or hexadecimal behind `0x`.
+/// Parses a decimal number, or a hexadecimal number after `0x`.
 fn number(text: &str) -> anyhow::Result<u64> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
@@ -52,7 +52,7 @@ mod tests {
         let this = std::env::current_exe().expect("a path");
         let main = offset(&this, "main").expect("the beginning");
         assert_eq!(offset(&this, "main+0x10").expect("behind it"), main + 16);
-        // (That it is the right one is seen where it is probed: the selftest tool/probe.)
+        // (The selftest tool/probe checks that the offset is the right one.)
         assert!(main < fs::metadata(&this).expect("the file").len());
         for (file, function, what) in [
             (this.as_path(), "no_such_symbol", "has no symbol"),

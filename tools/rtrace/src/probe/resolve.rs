@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a specification to a line of `dynamic_events`: where in registers and memory its values are.
+//! Conversion of a specification to a line of `dynamic_events`: finds the place of each value in registers and memory.
 
 use super::program;
 use super::spec::{error, Error, From, Member, Spec, Value};
@@ -9,10 +9,10 @@ use btf_rs::Type;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What a result is called.
+/// The name of a result.
 const RESULT: &str = "ret";
 
-/// Why there is no such line.
+/// The reason for which there is no such line.
 #[derive(Debug)]
 pub enum Refusal {
     /// The specification is wrong.
@@ -33,11 +33,11 @@ impl std::convert::From<anyhow::Error> for Refusal {
     }
 }
 
-/// Where a value is, on the way to it.
+/// Place of a value, while the members of a path are followed.
 enum Located {
-    /// It is this.
+    /// The value itself, as `dynamic_events` takes it.
     Value(String),
-    /// So many bits behind what this points to; `bit_field` of them, if it is a bit field.
+    /// The value is `bit` bits after the address in `pointer`. `bit_field` is its number of bits, if it is a bit field.
     Memory {
         pointer: String,
         bit: u64,
@@ -45,7 +45,7 @@ enum Located {
     },
 }
 
-/// The line that defines the event, in `subsystem`, by the types in `folder`, if they are needed.
+/// The line that defines the event in `subsystem`. The types are those in `folder`, if the specification needs types.
 pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, Refusal> {
     let kind = match spec.tracepoint() {
         Some(_) if spec.results.is_some() => {
@@ -91,7 +91,7 @@ pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, R
             (From::Path(first, members), Some(finder)) => {
                 finder.find(value, first, members, is_result)?
             }
-            // Of a program's types nothing is known.
+            // The types of a program are unknown.
             (From::Path(RESULT, members), None) if is_result && members.is_empty() => {
                 with_type("$retval", value.ty.or(Some("x64")))
             }
@@ -105,7 +105,7 @@ pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, R
     Ok(line)
 }
 
-/// What the event is called: as it was named, or after its function, as perf probe does it.
+/// The name of the event: the given one, or one made from the function's name, as perf probe does.
 fn event_name(spec: &Spec<'_>) -> String {
     if let Some(name) = spec.event {
         return name.to_owned();
@@ -126,7 +126,7 @@ fn event_name(spec: &Spec<'_>) -> String {
     }
 }
 
-/// Where it is, as `dynamic_events` takes it.
+/// The place of the probe, as `dynamic_events` takes it.
 fn place(spec: &Spec<'_>) -> Result<String, Refusal> {
     let Some((file, function)) = spec.in_file() else {
         return Ok(spec.tracepoint().unwrap_or(spec.place).to_owned());
@@ -144,7 +144,7 @@ fn with_type(value: &str, ty: Option<&str>) -> String {
     }
 }
 
-/// What a value is called if that is not said: as what it is.
+/// The name of a value without a given name: its last member, or the parameter.
 fn own_name<'a>(value: &Value<'a>) -> Option<&'a str> {
     match &value.from {
         From::Raw(_) => None,
@@ -156,12 +156,12 @@ fn own_name<'a>(value: &Value<'a>) -> Option<&'a str> {
 struct Finder<'t> {
     types: &'t Types,
     prototype: &'t Prototype<'t>,
-    /// How many parameters come first that only handlers of tracepoints have.
+    /// Number of first parameters that only handlers of tracepoints have.
     handlers_own: usize,
 }
 
 impl Finder<'_> {
-    /// `VALUE:TYPE` of the value at the end of a path.
+    /// Returns `VALUE:TYPE` for the value at the end of a path.
     fn find(
         &self,
         value: &Value<'_>,
@@ -266,7 +266,8 @@ impl Finder<'_> {
     fn recorded(&self, value: &Value<'_>, at: Located, ty: &Type) -> Result<String, Refusal> {
         let kind = self.types.kind(ty)?;
         if let Some(ty) = value.ty {
-            // A text is at the address that is the value, but for one that is there itself.
+            // A text is at the address in the value. If the value is an array of characters, the text is in the value
+            // itself.
             return Ok(match (ty, kind) {
                 ("string" | "ustring", Kind::Text) => format!("{}:{ty}", at.place()),
                 ("string" | "ustring", _) => format!("+0({}):{ty}", at.read()),
@@ -279,7 +280,7 @@ impl Finder<'_> {
             bit_field: Some(bits),
         } = &at
         {
-            // Read by the smallest number that holds all of it.
+            // Read the smallest number that contains all of the bit field.
             for size in [8, 16, 32, 64] {
                 let shift = bit % size;
                 if shift + u64::from(*bits) <= size {
@@ -311,7 +312,7 @@ impl Finder<'_> {
 }
 
 impl Located {
-    /// The value there.
+    /// An expression for the value there.
     fn read(&self) -> String {
         match self {
             Self::Value(value) => value.clone(),
@@ -319,7 +320,7 @@ impl Located {
         }
     }
 
-    /// The place in memory; a value is its own.
+    /// An expression for the place in memory. A value that is not in memory is its own place.
     fn place(&self) -> String {
         match self {
             Self::Value(value) => value.clone(),

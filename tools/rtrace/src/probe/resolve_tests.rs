@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lines of `dynamic_events` by types that are written here, byte by byte.
+//! Lines of `dynamic_events` with types that this file writes byte by byte.
 
 use super::*;
 use std::fs;
 use tempfile::TempDir;
 
-/// A BTF, as `Documentation/bpf/btf.rst` of the kernel has it.
+/// A BTF in the format of the kernel's `Documentation/bpf/btf.rst`.
 #[derive(Default)]
 struct Btf {
     types: Vec<u32>,
@@ -27,7 +27,7 @@ impl Btf {
         at
     }
 
-    /// Adds a type; returns its id.
+    /// Adds a type. Returns its id.
     fn add(&mut self, name: &str, info: u32, size_or_type: u32, rest: &[u32]) -> u32 {
         let name = self.string(name);
         self.types.extend([name, info, size_or_type]);
@@ -49,7 +49,7 @@ impl Btf {
         self.add("", 3 << 24, 0, &[of, of, count])
     }
 
-    /// With members: name, type, place in bits, bits of a bit field or 0.
+    /// Adds a structure. Each member has a name, a type, an offset in bits, and the bits of a bit field or 0.
     fn structure(&mut self, name: &str, bytes: u32, members: &[(&str, u32, u32, u32)]) -> u32 {
         let mut rest = Vec::new();
         for &(name, ty, bit, bits) in members {
@@ -292,7 +292,7 @@ fn what_is_not_there_is_told() {
     }
     let unknown = line_of("nowhere(x)");
     assert!(matches!(unknown, Err(Refusal::Types(_))), "{unknown:?}");
-    // Where no types are needed, none have to be there.
+    // A specification that needs no types works without types.
     let spec = Spec::parse("nowhere(a=%di) -> $comm").expect("a specification");
     let none = TempDir::new().expect("a directory");
     let line = line(&spec, "probe", none.path()).expect("a line");

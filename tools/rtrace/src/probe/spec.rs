@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `-k` takes: a function of the kernel or of a program, or a tracepoint, what of its arguments is
-//! recorded, and what of its result.
+//! Argument of `-k`: a function of the kernel or of a program, or a tracepoint, with the arguments to record and the
+//! values of the result to record.
 //!
 //! ```text
 //! [EVENT=]FUNCTION[+OFFSET][(ARGUMENT, ...)] [-> RESULT, ...]
@@ -9,74 +9,74 @@
 //! RESULT   = [NAME=]ret[->MEMBER | .MEMBER]...[:TYPE]
 //! ```
 //!
-//! FUNCTION is one of the kernel, `/FILE:FUNCTION` of a program or library, or `tracepoint:NAME`. In place of a
-//! parameter may stand what `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
+//! FUNCTION is a function of the kernel, `/FILE:FUNCTION` of a program or library, or `tracepoint:NAME`. A parameter
+//! can be replaced by an argument that `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
 
 use rtrace_input::caret;
 use rtrace_input::rest::{is_of_name, Rest};
 
-/// What stands in front of a tracepoint.
+/// Prefix of a tracepoint's name.
 pub const TRACEPOINT: &str = "tracepoint:";
 
-/// A function, and what is recorded of its calls.
+/// A function, and the values to record of its calls.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Spec<'a> {
-    /// What the event is called, if not after the function.
+    /// The name of the event, if given.
     pub event: Option<&'a str>,
-    /// The function; with `+OFFSET` a place in it.
+    /// The function. With `+OFFSET`, a place in it.
     pub place: &'a str,
-    /// Where that stands.
+    /// Position of `place` in the text.
     pub at: usize,
-    /// What is recorded when it is called.
+    /// The values to record at a call.
     pub arguments: Vec<Value<'a>>,
-    /// What is recorded when it returns; [`None`]: that is not waited for.
+    /// The values to record at the return. [`None`] if the return is not recorded.
     pub results: Option<Vec<Value<'a>>>,
 }
 
-/// A value to be recorded.
+/// A value to record.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Value<'a> {
-    /// Where it stands.
+    /// Position of the value in the text.
     pub at: usize,
-    /// What it is called, if not after its last member.
+    /// The name of the value, if given.
     pub name: Option<&'a str>,
-    /// Where it is.
+    /// Source of the value.
     pub from: From<'a>,
-    /// What it is recorded as, if not as what it is.
+    /// The type to record, if given.
     pub ty: Option<&'a str>,
 }
 
-/// Where a value is.
+/// Source of a value.
 #[derive(Debug, PartialEq, Eq)]
 pub enum From<'a> {
-    /// As `dynamic_events` takes it.
+    /// An argument as `dynamic_events` takes it.
     Raw(&'a str),
-    /// A parameter or the result, or what that leads to.
+    /// A parameter or the result, and the members to follow from there.
     Path(&'a str, Vec<Member<'a>>),
 }
 
 /// A step from a structure to a member.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// Where it stands.
+    /// Position of the member in the text.
     pub at: usize,
-    /// Whether what is before it is a pointer.
+    /// Whether the part before the member is a pointer.
     pub by_pointer: bool,
-    /// Its name.
+    /// Name of the member.
     pub name: &'a str,
 }
 
-/// What is wrong with a specification.
+/// A fault in a specification, with its position.
 pub type Error = caret::Error<String>;
 
-/// That `what` is wrong at `at`.
+/// Returns the error that `what` is wrong at `at`.
 pub fn error<T>(at: usize, what: impl Into<String>) -> Result<T, Error> {
     let reason = what.into();
     Err(Error { at, reason })
 }
 
 impl<'a> Spec<'a> {
-    /// Takes it apart.
+    /// Parses a specification.
     pub fn parse(text: &'a str) -> Result<Self, Error> {
         let mut rest = Rest::new(text);
         rest.skip_space();
@@ -125,7 +125,7 @@ impl<'a> Spec<'a> {
         })
     }
 
-    /// The file and the function, if it is one of a program.
+    /// The file and the function, if the place is in a program.
     pub fn in_file(&self) -> Option<(&'a str, &'a str)> {
         self.place.starts_with('/').then(|| {
             let parts = self.place.rsplit_once(':');
@@ -133,7 +133,7 @@ impl<'a> Spec<'a> {
         })
     }
 
-    /// The tracepoint, if it is one.
+    /// The tracepoint, if the place is one.
     pub fn tracepoint(&self) -> Option<&'a str> {
         self.place.strip_prefix(TRACEPOINT)
     }
@@ -145,7 +145,7 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// A function, with its module, its file or an offset.
+/// Parses a function, with its module, its file or an offset.
 fn take_place<'a>(rest: &mut Rest<'a>) -> &'a str {
     if !rest.left().starts_with('/') {
         return rest.take_while(|c| is_of_name(c) || ".:+".contains(c));
@@ -158,7 +158,7 @@ fn take_place<'a>(rest: &mut Rest<'a>) -> &'a str {
     &left[..end]
 }
 
-/// Values with commas between them, and the white space behind.
+/// Parses values with commas between them, and the white space after them.
 fn values<'a>(rest: &mut Rest<'a>) -> Result<Vec<Value<'a>>, Error> {
     let mut values = Vec::new();
     loop {
@@ -224,7 +224,7 @@ fn path<'a>(rest: &mut Rest<'a>, first: &'a str) -> Result<From<'a>, Error> {
     }
 }
 
-/// Up to a comma, a colon, white space or a parenthesis that belongs to something before.
+/// Parses up to a comma, a colon, white space, or a closing parenthesis that was opened earlier.
 fn raw<'a>(rest: &mut Rest<'a>) -> &'a str {
     let mut depth = 0_usize;
     let left = rest.left();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's functions that can be probed: those with a symbol, that are not on the kernel's list of what cannot.
+//! Kernel functions that can be probed: functions with a symbol, except those on the kernel's list of functions that
+//! cannot.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -12,14 +13,14 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// The functions of the kernel whose debugfs is there, and of its modules.
+    /// Reads the functions of the kernel that has this debugfs, and of its modules.
     pub fn read(debugfs: &Path) -> Self {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
         let barred = read(&debugfs.join("kprobes/blacklist"));
         Self::parse(&read(Path::new("/proc/kallsyms")), &barred)
     }
 
-    /// Of the texts of `/proc/kallsyms` and `kprobes/blacklist`.
+    /// Parses the texts of `/proc/kallsyms` and `kprobes/blacklist`.
     fn parse(symbols: &str, barred: &str) -> Self {
         let barred = barred
             .lines()
@@ -36,10 +37,10 @@ impl Symbols {
         }
     }
 
-    /// Under what names a function can be probed: its own; or those that the compiler gave to what it made of the
-    /// function, as `NAME.isra.0`.
+    /// Names under which a function can be probed: its own name, or names such as `NAME.isra.0` of the functions that
+    /// the compiler made from it.
     pub fn of<'a>(&'a self, function: &'a str) -> Vec<&'a str> {
-        // Without the kernel's symbols any name may be right.
+        // Without the kernel's symbols any name may exist.
         if self.names.contains(function) || self.names.is_empty() {
             return vec![function];
         }
@@ -49,7 +50,7 @@ impl Symbols {
         names.map(String::as_str).collect()
     }
 
-    /// Advice for a name that no symbol of the kernel has; none if one has it.
+    /// Advice for a name that is no symbol of the kernel. `None` if it is one.
     pub fn advice(&self, function: &str) -> Option<String> {
         match self.of(function).as_slice() {
             [own] if *own == function => None,

@@ -8,12 +8,12 @@ use btf_rs::{Backend, Btf, BtfType, FuncProto, Struct, Type};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the function is called in front of a tracepoint's name, that shows its parameters: the handler's own,
-/// and those of the tracepoint.
+/// Prefix of a function that has the name of a tracepoint after it. Its parameters are the handler's own one, followed
+/// by those of the tracepoint.
 pub const STUB: &str = "__probestub_";
 
-/// The functions that are picked by their names, of the kernel and of its modules, with their prototypes:
-/// `MODULE:NAME(TYPE PARAMETER, ...) -> TYPE`, in the order of names.
+/// The functions of the kernel and its modules whose names `picks` accepts, with their prototypes: `MODULE:NAME(TYPE
+/// PARAMETER, ...) -> TYPE`, in the order of names.
 pub fn functions(folder: &Path, picks: impl Fn(&str) -> bool) -> anyhow::Result<Vec<String>> {
     let whole = folder.join("vmlinux");
     let kernel = Types(kernel(&whole)?);
@@ -28,13 +28,12 @@ pub fn functions(folder: &Path, picks: impl Fn(&str) -> bool) -> anyhow::Result<
     Ok(found)
 }
 
-/// The kernel's tracepoints that are picked by their names, as [`functions`] has functions, behind
-/// [`TRACEPOINT`].
+/// The kernel's tracepoints whose names `picks` accepts, in the form of [`functions`], after [`TRACEPOINT`].
 pub fn tracepoints(folder: &Path, picks: impl Fn(&str) -> bool) -> anyhow::Result<Vec<String>> {
     let kernel = Types(kernel(&folder.join("vmlinux"))?);
     let mut found = Vec::new();
     for stub in kernel.functions(&|name| name.strip_prefix(STUB).is_some_and(&picks), "")? {
-        // Without the handler's own parameter.
+        // Remove the handler's own parameter.
         let shown = stub.replacen(STUB, TRACEPOINT, 1);
         let own = ["void *__data, ", "void *__data"];
         let own = own.into_iter().find(|own| shown.contains(own));
@@ -44,8 +43,8 @@ pub fn tracepoints(folder: &Path, picks: impl Fn(&str) -> bool) -> anyhow::Resul
     Ok(found)
 }
 
-/// Those of the kernel itself. Of its many types few are asked for, so they stay where they are: to read
-/// all of them takes most of a command's time. (The kernel's file can be mapped since 6.16.)
+/// Opens the types of the kernel itself. The file is mapped, not read: a command needs few of the many types, and
+/// reading all of them takes most of the command's time. (The kernel's file can be mapped since 6.16.)
 fn kernel(file: &Path) -> anyhow::Result<Btf> {
     let types = Btf::from_file_with_backend(file, Backend::Mmap);
     types.with_context(|| format!("{}: the kernel's types cannot be read", file.display()))
@@ -68,7 +67,7 @@ fn modules(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The types of the kernel, or those of one of its modules and those of the kernel.
+/// The types of the kernel, or the types of one module and of the kernel.
 pub struct Types(Btf);
 
 /// A function's parameters and result.
@@ -77,50 +76,50 @@ pub struct Prototype<'t> {
     proto: FuncProto,
 }
 
-/// What a value is.
+/// Kind of a value.
 pub enum Kind {
-    /// A number of so many bits.
+    /// A number of `bits` bits.
     Number {
         /// 8, 16, 32 or 64.
         bits: u8,
         /// Whether it is signed.
         is_signed: bool,
     },
-    /// A pointer to this.
+    /// A pointer to a [`Pointee`].
     Pointer(Pointee),
-    /// A text of this many bytes, there.
+    /// An array of characters, in the value itself.
     Text,
     /// A structure or union.
     Struct(Struct),
-    /// Something else, of which this is the name.
+    /// Any other type, with its name.
     Other(&'static str),
-    /// Nothing.
+    /// No value.
     Void,
 }
 
-/// What a pointer points to.
+/// Target of a pointer.
 pub enum Pointee {
     /// A structure or union.
     Struct(Struct),
     /// Characters.
     Text,
-    /// Something else, or something unknown.
+    /// Another type, or an unknown one.
     Other,
 }
 
 /// A member of a structure.
 pub struct Found {
-    /// From the structure's beginning, in bits.
+    /// Offset from the structure's beginning, in bits.
     pub bit: u32,
-    /// Its bits, if it is a bit field.
+    /// Number of bits, if the member is a bit field.
     pub bit_field: Option<u32>,
-    /// What it is.
+    /// Type of the member.
     pub ty: Type,
 }
 
 impl Types {
-    /// Those that describe `function`, which is one of the module in front of a colon, if there is
-    /// one; of the kernel or any module, if not.
+    /// The types that describe `function`. A module before a colon names the module of the function. Otherwise, the
+    /// function is of the kernel or of any module.
     pub fn of(folder: &Path, function: &str) -> anyhow::Result<Self> {
         let kernel = kernel(&folder.join("vmlinux"))?;
         let (module_name, name) = match function.split_once(':') {
@@ -141,7 +140,7 @@ impl Types {
         bail!("the kernel's types have no function `{function}`")
     }
 
-    /// The prototype of the function called so.
+    /// The prototype of the function with this name.
     pub fn prototype(&self, function: &str) -> anyhow::Result<Prototype<'_>> {
         let name = function.rsplit(':').next().unwrap_or(function);
         for ty in self.0.resolve_types_by_name(name)? {
@@ -154,8 +153,8 @@ impl Types {
         bail!("the kernel's types have no function `{function}`")
     }
 
-    /// The functions that are picked, each behind a prefix; those of the kernel itself only if these are
-    /// its types.
+    /// The functions that `picks` accepts, each after a prefix. With the types of a module, only the module's own
+    /// functions.
     fn functions(&self, picks: &dyn Fn(&str) -> bool, prefix: &str) -> anyhow::Result<Vec<String>> {
         let section = self.0.split().unwrap_or(self.0.base());
         let (first, last) = section.type_id_range();
@@ -216,7 +215,7 @@ impl Types {
         })
     }
 
-    /// What a type is, when all its names and qualifiers are seen through.
+    /// Kind of a type, after all type names and qualifiers are resolved.
     pub fn kind(&self, ty: &Type) -> anyhow::Result<Kind> {
         let number = |bytes: usize, is_signed| match bytes {
             1 | 2 | 4 | 8 => Kind::Number {
@@ -244,7 +243,7 @@ impl Types {
         })
     }
 
-    /// The member of a structure, or of one without a name in it.
+    /// The member `name` of a structure, or of an unnamed structure in it.
     pub fn member(&self, of: &Struct, name: &str) -> anyhow::Result<Option<Found>> {
         for member in &of.members {
             let ty = self.0.resolve_chained_type(member)?;
@@ -270,7 +269,7 @@ impl Types {
         Ok(None)
     }
 
-    /// What is left without names and qualifiers; [`None`] is `void`.
+    /// The type without names and qualifiers. [`None`] is `void`.
     fn bare(&self, ty: &Type) -> anyhow::Result<Option<Type>> {
         let next = match ty {
             Type::Void => return Ok(None),
@@ -293,7 +292,7 @@ impl Types {
 }
 
 impl Prototype<'_> {
-    /// The place, from 1 on, and the type of a parameter.
+    /// The position, counted from 1, and the type of a parameter.
     pub fn parameter(&self, name: &str) -> anyhow::Result<Option<(usize, Type)>> {
         for (place, parameter) in self.proto.parameters.iter().enumerate() {
             if !parameter.is_variadic() && self.types.0.resolve_name(parameter)? == name {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace record`: a whole recording in one command.
+//! `rtrace record`: a complete recording in one command.
 
 pub mod snapshot;
 mod snapshots;
@@ -39,7 +39,7 @@ use terminal::{bytes, conclude, say, tell};
 use uuid::Uuid;
 use workload::Run;
 
-/// Records, and gives the exit code.
+/// Records, and returns the exit code.
 pub fn record(place: &Place, options: &mut Record) -> ExitCode {
     let recorded = try_record(place, options).and_then(Recording::code);
     ExitCode::from(recorded.unwrap_or_else(|error| failure::report(&error)))
@@ -58,7 +58,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         }
     }
     let directory = options.destination.directory();
-    // A directory that was not named gets another name if it is taken.
+    // If the user did not name the directory, `claim` chooses another name for a taken one.
     if let Some(Directory { path, options }) = directory.filter(|_| options.is_named) {
         if options.held(path)?.is_some() {
             bail!(
@@ -68,7 +68,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         }
     }
     options.destination.check_credentials()?;
-    // Before anything is made or started that would be of no use.
+    // Checked first, before rtrace makes a session or starts a thread in vain.
     if let Some((program, _)) = &options.command {
         match workload::find(program) {
             Err(error) => return Ok(Recording::NotBegun(cannot_run(program, &error))),
@@ -89,7 +89,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     let options = &*options;
     let directory = options.destination.directory();
     let mut signals = Signals::catch()?;
-    // Before the session, so that nothing records them when they are taken away.
+    // Defined before the session, so that the session no longer records the events when they are deleted.
     let _probes = if options.probes.is_empty() {
         None
     } else {
@@ -112,7 +112,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         }
     };
     options.setup.apply(session)?;
-    // Of a session that is there, everything stays as it is.
+    // In a session of the user, all settings stay as they are.
     let is_without_own =
         given.is_none() && options.setup.tasks.is_none() && options.setup.is_of_calls();
     if is_without_own {
@@ -129,7 +129,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     watch.begin()?;
     patience::start(session, &mut signals, patience.as_ref())?;
     let stop = StopOnDrop { session, patience };
-    // The kernel looks for signals before a step; this one may have come during the last step.
+    // The kernel looks for signals before a step. A signal may have arrived during the last step.
     options.setup.functions.check_signals(&mut signals)?;
     let uuid = session.uuid()?;
     let _free = FreeOnDrop { session, uuid };
@@ -149,21 +149,21 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     }?;
     let saved = symbols.map(|(directory, symbols)| save_symbols(directory, symbols, servers));
     if let Some(Err(error)) = saved {
-        // The trace is whole all the same, and the command is to be waited for.
+        // The trace is complete all the same, and rtrace must wait for the command.
         say(format_args!("names of functions are missing: {error:#}"));
         recording.fail();
     }
     Ok(recording)
 }
 
-/// Records no calls of the threads that this process has now.
+/// Excludes the threads that this process has now, so that their calls are not recorded.
 fn exclude_own(session: &Session) -> system::Result<()> {
     let threads = threads(process::id()).unwrap_or_default();
     session.exclude_tasks(&threads)
 }
 
-/// Claims the directory of the recording, if it has one, for as long as the recording goes on. A name that was
-/// not given gets a number if there is such a directory.
+/// Claims the directory of the recording, if it has one, until the recording ends. If the directory exists and the user
+/// did not name it, its name gets a number.
 fn claim(options: &mut Record) -> system::Result<Option<Claim>> {
     let Destination::Directory(Directory {
         path,
@@ -188,7 +188,7 @@ fn claim(options: &mut Record) -> system::Result<Option<Claim>> {
     Ok(Some(claim))
 }
 
-/// Writes beside the trace, if there is one, what its functions are called.
+/// Writes the names of functions in the trace beside the trace, if there is a trace.
 fn save_symbols(
     directory: &Directory,
     symbols: symbols::Recorder,
@@ -202,40 +202,40 @@ fn save_symbols(
     save_names(path, servers, options.access)
 }
 
-/// How a recording ended.
+/// Result of a recording.
 pub enum Recording<'a> {
-    /// The command could not be run: nothing is left on disk.
+    /// The command could not be run. No file is left on the disk.
     NotBegun(Code),
-    /// What was to be written is.
+    /// The trace is written, or is not to be kept.
     Done {
         /// The command, which may still run.
         run: Box<Run<'a>>,
-        /// How it ended, if it did.
+        /// The exit code of the command, if it has ended.
         code: Option<Code>,
-        /// How that is to be judged.
+        /// Verdict on the trace.
         verdict: Verdict,
     },
 }
 
-/// What to say of a recording beside what the command says.
+/// Part of the exit code that is not the command's.
 pub enum Verdict {
-    /// Nothing.
+    /// The recording has no fault.
     Fine,
-    /// Events were lost that should not be.
+    /// Events were lost, and the options say that this is a failure.
     Lost,
-    /// Something could not be written.
+    /// A part of the trace could not be written.
     Failed,
 }
 
 impl Recording<'_> {
-    /// Something beside the trace could not be written.
+    /// Sets the verdict: a file beside the trace could not be written.
     fn fail(&mut self) {
         if let Self::Done { verdict, .. } = self {
             *verdict = Verdict::Failed;
         }
     }
 
-    /// The exit code. Waits for the command.
+    /// Waits for the command, and returns the exit code.
     fn code(self) -> anyhow::Result<Code> {
         let (mut run, code, verdict) = match self {
             Self::NotBegun(code) => return Ok(code),
@@ -253,16 +253,16 @@ impl Recording<'_> {
     }
 }
 
-/// What came of a recording.
+/// A trace that is written, except for its end.
 struct Recorded {
     uuid: Uuid,
     sink: Box<dyn Sink>,
     written: Written,
-    /// Whether everything that was read is on disk.
+    /// Whether all read packets are on the disk.
     whole: bool,
 }
 
-/// Moves packets to disk in a thread while the command runs; then those of the flight recorders.
+/// Moves packets to disk in a thread while the command runs. Then moves the packets of the flight recorders.
 fn stream<'a>(
     options: &'a Record,
     session: &Session,
@@ -282,7 +282,7 @@ fn stream<'a>(
     let mut consumer = Consumer::open(source, begin_there)?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    // Nobody writes to it: the consumer ends when the trace is stopped and drained.
+    // `never` never becomes readable: the consumer ends when the trace is stopped and drained.
     let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     let (ended, result) = thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -339,8 +339,8 @@ fn stream<'a>(
     })
 }
 
-/// Begins to write a trace. `over` hangs up when the recording is over: a receiver that does not answer is then
-/// waited for but a little while.
+/// Begins to write a trace. `over` hangs up when the recording ends. From then on, a receiver that does not answer is
+/// waited for only briefly.
 fn begin_writing(
     options: &Record,
     uuid: Uuid,
@@ -351,7 +351,7 @@ fn begin_writing(
     options.destination.begin(uuid, streams, over, notice)
 }
 
-/// Nothing is left of a recording.
+/// The result of a recording whose trace is not kept.
 fn unwanted(run: Box<Run<'_>>, end: End) -> Recording<'_> {
     say_nothing();
     Recording::Done {
@@ -361,7 +361,7 @@ fn unwanted(run: Box<Run<'_>>, end: End) -> Recording<'_> {
     }
 }
 
-/// Takes what the buffers of a trace hold that is over; whether all of it is on disk.
+/// Moves the rest of a stopped trace from the buffers to disk. Returns whether all of it is on disk.
 fn drain(consumer: &mut Consumer<LiveTrace>, never: impl AsFd) -> bool {
     let result = consumer.run(never);
     if let Err(error) = &result {
@@ -376,7 +376,7 @@ fn say_partial(error: &system::Error) {
     ));
 }
 
-/// Leaves the buffers alone until the command has ended, and then takes what they hold.
+/// Waits until the command has ended, and moves the contents of the buffers to disk then.
 fn flight_recorder<'a>(
     options: &'a Record,
     session: &Session,
@@ -413,12 +413,12 @@ fn flight_recorder<'a>(
     })
 }
 
-/// Says that nothing came of what was waited for.
+/// Reports that no condition of the recording occurred.
 pub fn say_nothing() {
     say("nothing of what was waited for has happened: no trace is left");
 }
 
-/// Says where the trace is. A receiver may lack the packets that were in flight when an error occurred.
+/// Reports where the trace is. A receiver may lack the packets that were in flight when an error occurred.
 fn say_trace(options: &Record, written: &Written, whole: bool) {
     let whither = match options.destination {
         Destination::Directory(_) => "in",
@@ -433,7 +433,8 @@ fn say_trace(options: &Record, written: &Written, whole: bool) {
     ));
 }
 
-/// Ends the trace, and says what was recorded and what was lost. The trace is announced only when its end succeeded.
+/// Ends the trace, and reports the numbers of recorded and lost events. The trace is announced only when its end
+/// succeeded.
 fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Result<Verdict> {
     let Recorded {
         uuid,
@@ -456,7 +457,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
         say_trace(options, &written, whole);
         bail!("the session was started again meanwhile: the number of lost events is unknown");
     }
-    // What the kernel recorded and is not on disk is lost too, however that came.
+    // Events that the kernel recorded and that are not on disk are lost too, for whatever reason.
     let total = stats.all.total;
     let kept = total.recorded.saturating_sub(total.overwritten);
     let left = kept.saturating_sub(written.records);
@@ -478,7 +479,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
         ));
     }
     conclude(totals.lost == 0, totals);
-    // That old events go is what a flight recorder is for.
+    // A flight recorder drops old events on purpose.
     let failed = stats.channels.iter().map(|counted| {
         let mut channels = options.setup.channels.iter();
         let total = counted.stats.total;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A snapshot: what the buffers of a session hold at this moment.
+//! A snapshot: the contents of a session's buffers at this moment.
 
 use control::snapshot::{self, Snapshot};
 use control::Session;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace record --snapshot-on`: a flight recorder that writes when something happens.
+//! `rtrace record --snapshot-on`: a flight recorder that writes a snapshot when a condition occurs.
 
 use crate::options::Record;
 use crate::recording::snapshot;
@@ -18,8 +18,8 @@ use store::make_dir;
 use system::Error;
 use terminal::say;
 
-/// Writes snapshots to directories 1, 2, ... in `directory`, until the command ends, or as many are written as were
-/// asked for.
+/// Writes snapshots to directories 1, 2, ... in `directory`, until the command ends or the requested number of
+/// snapshots is written.
 pub fn record<'a>(
     options: &'a Record,
     directory: &Directory,
@@ -27,7 +27,7 @@ pub fn record<'a>(
     stop: StopOnDrop<'_>,
     begin: impl FnOnce() -> anyhow::Result<Begun<'a>>,
 ) -> anyhow::Result<Recording<'a>> {
-    // Nobody writes to it.
+    // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
     let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     let mut run = match begin()? {
         Begun::Not(code) => return Ok(Recording::NotBegun(code)),
@@ -49,7 +49,7 @@ pub fn record<'a>(
         left -= u64::from(is_snapshot);
         let is_end = left == 0 || code.is_some() || matches!(happened, Some(Happened::End(_)));
         if is_end {
-            // First: what is in the buffers stays, and nothing of ours pushes it out.
+            // Stop first: the contents of the buffers stay, and no event of rtrace replaces them.
             drop(stop.take());
         }
         if is_snapshot {
@@ -58,7 +58,7 @@ pub fn record<'a>(
                 say(format_args!("{error:#}"));
                 break (code, true);
             }
-            // That of the start went with the first one.
+            // The first snapshot took the state that was recorded at the start.
             if options.setup.state && !is_end {
                 state::record(session)?;
             }

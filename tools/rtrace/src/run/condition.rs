@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `--until` and `--snapshot-on` wait for.
+//! Conditions of `--until` and `--snapshot-on`.
 
 use crate::options::Conditions;
 use control::Session;
@@ -12,12 +12,12 @@ use std::fmt;
 use std::str::FromStr;
 use system::Error;
 
-/// Something that may happen while a recording goes on.
+/// Something that may happen during a recording.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// An event that a pattern picks fires, and a filter is true of it.
+    /// An event that a pattern picks fires, and the filter accepts it.
     Event {
-        /// As `set_event` takes it.
+        /// The pattern, as `set_event` takes it.
         pattern: String,
         /// The filter.
         filter: Option<String>,
@@ -26,20 +26,20 @@ pub enum Condition {
     Log(Regex),
     /// rtrace gets a signal.
     Signal(Signal),
-    /// The command ends with another status than 0.
+    /// The command ends with a status other than 0.
     Failure,
 }
 
-/// The signals that can be waited for.
+/// The signals that can be a condition.
 const SIGNALS: [(&str, Signal); 2] = [("USR1", Signal::USR1), ("USR2", Signal::USR2)];
 
 impl Condition {
-    /// Whether it is that the command fails.
+    /// Whether the condition is a failure of the command.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Failure)
     }
 
-    /// Whether it is an event.
+    /// Whether the condition is an event.
     pub fn is_event(&self) -> bool {
         matches!(self, Self::Event { .. })
     }
@@ -70,7 +70,7 @@ impl FromStr for Condition {
     }
 }
 
-/// The event that is described from byte `at` on.
+/// Parses the description of an event, from byte `at` on.
 fn event(text: &str, at: usize) -> Result<Condition, (usize, &'static str)> {
     let rest = &text[at..];
     let pattern = rest.split(char::is_whitespace).next().unwrap_or("");
@@ -90,7 +90,7 @@ fn event(text: &str, at: usize) -> Result<Condition, (usize, &'static str)> {
     Ok(Condition::Event { pattern, filter })
 }
 
-/// Why the kernel refused a trigger.
+/// Refusal of a trigger by the kernel.
 #[derive(Debug, thiserror::Error)]
 #[error("{option} event:{pattern}: {cause}")]
 pub struct NoTrigger {
@@ -100,7 +100,7 @@ pub struct NoTrigger {
 }
 
 impl Conditions {
-    /// Whether events are waited for.
+    /// Whether some condition is an event.
     pub fn has_events(&self) -> bool {
         let mut all = self.until.iter().chain(&self.snapshot_on);
         all.any(Condition::is_event)
@@ -141,12 +141,12 @@ fn set(
     Ok(())
 }
 
-/// What has happened.
+/// A condition that occurred, as text.
 #[derive(Debug)]
 pub enum Happened {
-    /// The recording shall end.
+    /// It ends the recording.
     End(String),
-    /// A snapshot shall be taken.
+    /// It causes a snapshot.
     Snapshot(String),
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel log, from now on.
+//! The kernel log, from the time of opening on.
 
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -8,18 +8,18 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Where the kernel hands it over: a record for each read(2).
+/// The kernel's file for its log: each read(2) returns one record.
 const PATH: &str = "/dev/kmsg";
 
-/// More than the longest record (the kernel's `PRINTK_MESSAGE_MAX`).
+/// Size of a buffer for a record: more than the longest record (the kernel's `PRINTK_MESSAGE_MAX`).
 const RECORD: usize = 8192;
 
-/// What the kernel says. Readable, for poll(2), when it has said more.
+/// Reader of the kernel log. Readable, for poll(2), when the kernel has logged more.
 #[derive(Debug)]
 pub struct KernelLog(File);
 
 impl KernelLog {
-    /// From now on.
+    /// Opens the log. Earlier messages are skipped.
     pub fn open() -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let nonblock = rustix::fs::OFlags::NONBLOCK.bits();
@@ -29,7 +29,7 @@ impl KernelLog {
             .map_err(|e| io::Error::new(e.kind(), format!("{PATH}: {e}")))
     }
 
-    /// The next line; none if there is none yet.
+    /// The next line. `None` if there is none yet.
     pub fn line(&mut self) -> io::Result<Option<String>> {
         let mut record = [0; RECORD];
         loop {
@@ -37,7 +37,7 @@ impl KernelLog {
                 Ok(len) => return Ok(Some(message(&record[..len]))),
                 Err(e) => match Errno::from_io_error(&e) {
                     Some(Errno::AGAIN) => return Ok(None),
-                    // Some were overwritten before they were read; the next ones are there.
+                    // Some records were overwritten before they were read. The next ones can be read.
                     Some(Errno::PIPE | Errno::INTR) => {}
                     _ => return Err(e),
                 },
@@ -52,7 +52,7 @@ impl AsFd for KernelLog {
     }
 }
 
-/// The message of a record: what is behind the first `;`, without the lines of keys and values.
+/// The message of a record: the text after the first `;`, without the lines of keys and values.
 fn message(record: &[u8]) -> String {
     let text = String::from_utf8_lossy(record);
     let message = text.split_once(';').map_or(&*text, |(_, message)| message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How the command that `rtrace record` records begins, and what ends the recording.
+//! Start of the command that `rtrace record` records, and the wait for the end of the recording.
 
 use crate::exit::Code;
 use crate::options::Record;
@@ -16,11 +16,11 @@ use std::process::Command;
 use system::signals::Signals;
 use terminal::{say, tell};
 
-/// What became of the workload.
+/// Result of the start.
 pub enum Begun<'a> {
     /// The command could not be run.
     Not(Code),
-    /// It runs.
+    /// The command runs, or there is none.
     Running(Box<Run<'a>>),
 }
 
@@ -59,15 +59,15 @@ pub fn begin<'a>(
     }
 }
 
-/// How a recording came to its end.
+/// End of a recording.
 pub struct End {
-    /// How the command ended, if it did.
+    /// The exit code of the command, if it has ended.
     pub code: Option<Code>,
-    /// Whether the trace is worth keeping.
+    /// Whether the trace is kept.
     pub is_wanted: bool,
 }
 
-/// Waits for what ends the recording, and says what it was if that was waited for.
+/// Waits for the end of the recording. If a condition ended it, reports the condition.
 pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Result<End> {
     let conditions = &options.conditions;
     let (happened, code) = match run.next(over)? {
@@ -84,7 +84,7 @@ pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Res
     })
 }
 
-/// Says why a command is not run; the exit code for that.
+/// Reports why a command is not run. Returns the exit code for that.
 pub fn cannot_run(program: &OsStr, error: &io::Error) -> Code {
     let name = match program.is_empty() {
         true => "''".into(),

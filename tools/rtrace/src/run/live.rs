@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session that is looked at while it records, and that is gone then.
+//! A temporary session whose events a view reads while it records.
 
 use crate::exit::Code;
 use crate::options::{Conditions, Place};
@@ -26,20 +26,20 @@ use system::priority;
 use system::signals::Signals;
 use terminal::{conclude, say};
 
-/// What there is to wait for while the session records.
+/// A recording session and the sources that its user waits for.
 pub struct Recording<'a> {
     /// The session.
     pub session: &'a Session,
-    /// The ends of the processes that were chosen.
+    /// The ends of the chosen processes.
     pub ends: Option<Ends>,
-    /// The signals that came.
+    /// The signals that this process received.
     pub signals: Signals,
-    /// Hangs up when nothing is looked at any more: something failed, or nobody reads what comes.
+    /// Hangs up when the view stops reading: it failed, or the reader of its output is gone.
     pub over: BorrowedFd<'a>,
 }
 
 impl Recording<'_> {
-    /// Waits until the command has ended, or without one for a signal; the exit code.
+    /// Waits until the command has ended, or without one for a signal. Returns the exit code.
     pub fn wait(self, command: Option<Child>) -> anyhow::Result<Code> {
         let conditions = Conditions::default();
         let watch = Watch::new(&conditions, self.session)?;
@@ -52,15 +52,16 @@ impl Recording<'_> {
     }
 }
 
-/// Whether an error is that nobody reads what is written.
+/// Whether an error means that the reader of the output is gone.
 pub fn is_closed(error: &system::Error) -> bool {
     error.os_error() == Some(Errno::PIPE.raw_os_error())
 }
 
-/// Has a session of its own record what `setup` says, but nothing of the threads `excluded`, and `view`
-/// look at it, as long as `wait` takes; then says what was lost. The answer is that of `wait`. Which
-/// threads are excluded is asked again in the thread that looks.
+/// Records in a temporary session with the settings `setup`, without the threads `excluded`, and passes the events to
+/// `view` until `wait` returns. Then reports losses, and returns the result of `wait`. The thread that runs the view
+/// calls `excluded` again.
 ///
+/// A view that fails because the reader of its output is gone is no error.
 /// A view that fails because nobody reads what it writes is no error.
 pub fn look<T>(
     place: &Place,
@@ -84,13 +85,13 @@ pub fn look<T>(
     setup.functions.check_signals(&mut signals)?;
     patience::start(session, &mut signals, patience.as_ref())?;
     let stop = StopOnDrop { session, patience };
-    // The kernel looks for signals before a step; this one may have come during the last step.
+    // The kernel looks for signals before a step. A signal may have arrived during the last step.
     setup.functions.check_signals(&mut signals)?;
     let source = LiveTrace::open(session)?.only_events();
     let uuid = session.uuid()?;
     let mut consumer = Consumer::open(source, |_| Ok(Box::new(Viewer::new(view)?)))?;
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    // Nobody writes to it: the consumer ends when the trace is stopped and drained.
+    // `never` never becomes readable: the consumer ends when the trace is stopped and drained.
     let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     let (waited, result) = thread::scope(|scope| {
         let thread = scope.spawn(|| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The time of a recording: the command that is run, and what begins and ends it.
+//! The run of a recording: the command, and what begins and ends the recording.
 
 pub mod condition;
 pub mod kernel_log;

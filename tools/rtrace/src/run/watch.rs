@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Waiting for what `--until` and `--snapshot-on` name, while a recording goes on.
+//! Watch for the conditions of `--until` and `--snapshot-on` during a recording.
 
 use crate::options::Conditions;
 use crate::run::condition::{Condition, Happened};
@@ -10,18 +10,18 @@ use control::{Session, Trigger, Triggered};
 use rtrace_input::trigger::Action;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What is watched.
+/// Watched sources: triggers and the kernel log.
 #[derive(Debug)]
 pub struct Watch {
     session: Session,
     triggered: Option<Triggered>,
-    /// How often snapshots were asked for by triggers, as far as it was told.
+    /// Number of snapshots that triggers requested and that were reported.
     snapshots: u64,
     log: Option<KernelLog>,
 }
 
 impl Watch {
-    /// Has the session, which is not active, tell of events, and watches from now on.
+    /// Sets the triggers of the session, which is not active, and begins to watch.
     pub fn new(conditions: &Conditions, session: &Session) -> anyhow::Result<Self> {
         conditions.apply(session)?;
         let has_events = conditions.has_events();
@@ -35,13 +35,13 @@ impl Watch {
         })
     }
 
-    /// What is readable when there may be something to [`look`](Self::look) at.
+    /// File descriptors that become readable when [`look`](Self::look) may find something.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let triggered = self.triggered.iter().map(AsFd::as_fd);
         triggered.chain(self.log.iter().map(AsFd::as_fd))
     }
 
-    /// The session is about to start: what its triggers asked for before does not matter.
+    /// Must be called just before the session starts. Earlier requests of its triggers do not count.
     pub fn begin(&mut self) -> anyhow::Result<()> {
         if let Some(triggered) = &mut self.triggered {
             self.snapshots = asked(&triggered.read()?.unwrap_or_default()).1;
@@ -49,14 +49,14 @@ impl Watch {
         Ok(())
     }
 
-    /// Watches no more.
+    /// Stops watching.
     pub fn end(&mut self) {
         self.triggered = None;
         self.log = None;
     }
 
-    /// What has happened of `conditions`, those that it was made with, since it was looked at the last
-    /// time, if something has. If the recording `is_over`, no packets are waited for.
+    /// Returns a condition that occurred since the last call, if there is one. `conditions` are those given to `new`.
+    /// If the recording `is_over`, packets after an event are not waited for.
     pub fn look(
         &mut self,
         conditions: &Conditions,
@@ -64,12 +64,12 @@ impl Watch {
     ) -> anyhow::Result<Option<Happened>> {
         if let Some(triggered) = &mut self.triggered {
             let Some(triggers) = triggered.read()? else {
-                // Somebody has destroyed the session.
+                // The session was destroyed.
                 self.triggered = None;
                 return Ok(None);
             };
             for trigger in triggers.iter().filter(|trigger| trigger.fired > 0) {
-                // The stop may not be whole yet. Where packets are to come it may not have begun.
+                // The stop may be incomplete. If packets are to follow the event, the stop may not have begun.
                 let is_end = match action(trigger) {
                     Some(Action::TraceOff) => true,
                     Some(Action::TraceOffAfter) => is_over || !self.session.is_active()?,
@@ -102,7 +102,7 @@ impl Watch {
 }
 
 impl Conditions {
-    /// What a signal means, if it is waited for.
+    /// The condition for a signal, if there is one.
     pub fn signal(&self, number: i32) -> Option<Happened> {
         self.find(
             |condition| matches!(condition, Condition::Signal(signal) if signal.as_raw() == number),
@@ -110,7 +110,7 @@ impl Conditions {
         )
     }
 
-    /// What it means that the command ended like this, if a failure is waited for.
+    /// The condition for a command that ended with `code`, if there is one.
     pub fn failure(&self, code: u8) -> Option<Happened> {
         if code == 0 {
             return None;
@@ -120,7 +120,7 @@ impl Conditions {
         })
     }
 
-    /// What a condition is for; the end, if it is for both.
+    /// The effect of a condition: the end, or a snapshot. If the condition is for both: the end.
     fn find(
         &self,
         is_it: impl Fn(&Condition) -> bool,
@@ -143,7 +143,7 @@ fn action(trigger: &Trigger) -> Option<Action> {
     )
 }
 
-/// How often snapshots were asked for, and by what event.
+/// Number of snapshots that triggers requested, and the events that requested them.
 fn asked(triggers: &[Trigger]) -> (String, u64) {
     let is_asking = |trigger: &&Trigger| action(trigger) == Some(Action::Snapshot);
     let asking = triggers.iter().filter(is_asking);

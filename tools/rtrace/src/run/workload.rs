@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is recorded: a command, or the time until a signal, and what happens meanwhile.
+//! The recorded workload: a command, or the time until a signal, with the conditions meanwhile.
 
 use crate::exit::Code;
 use crate::options::Conditions;
@@ -28,20 +28,20 @@ use std::time::Instant;
 use system::signals::Signals;
 use terminal::tell;
 
-/// A command that runs, or nothing but time that passes, and what may happen meanwhile.
+/// A running command, or the passing time, with the conditions that may occur meanwhile.
 #[derive(Debug)]
 pub struct Run<'a> {
     command: Option<Running>,
     signals: Signals,
-    /// Signals that came, and nobody has looked at.
+    /// Received signals that are not handled yet.
     pending: VecDeque<i32>,
-    /// Something has happened since its end was due, and was told first.
+    /// Whether a condition was reported after the end became due. The end is reported next.
     is_ending: bool,
     conditions: &'a Conditions,
     watch: Watch,
-    /// Without a command, the processes whose end is the end.
+    /// The processes whose ends are the end of the run, without a command.
     ends: Option<Ends>,
-    /// Time at which the recording ends, until that is reported.
+    /// Time at which the recording ends. `None` once it is reported.
     deadline: Option<Instant>,
 }
 
@@ -50,23 +50,23 @@ pub struct Run<'a> {
 struct Running {
     child: Child,
     pid: Pid,
-    /// Readable when it has ended.
+    /// Readable when the command has ended.
     ended: OwnedFd,
-    /// Whether it was sent a signal.
+    /// Whether the command was sent a signal.
     is_asked: bool,
 }
 
-/// What comes of a run.
+/// Event of a run.
 #[derive(Debug)]
 pub enum Event {
-    /// It is over: the command has ended, or is left alone; or somebody asked for the end.
+    /// The run is over: the command has ended or is left alone, or the user ended the run.
     Ended(Code),
-    /// Something that was waited for; it goes on.
+    /// A condition occurred. The run continues.
     Happened(Happened),
 }
 
 impl<'a> Run<'a> {
-    /// Begins, with a command if there is one. Without a command, the run ends with the processes of `ends`.
+    /// Begins a run, with a command if there is one. Without a command, the run ends with the processes of `ends`.
     pub fn new(
         child: Option<Child>,
         signals: Signals,
@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Waits for the command's end, whatever happens; 0 if there is no command.
+    /// Waits for the command's end, whatever the conditions. Returns 0 if there is no command.
     pub fn rest(&mut self) -> anyhow::Result<Code> {
         self.watch.end();
         self.deadline = None;
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
             return Ok(code(status));
         }
         tell("waiting for the command");
-        // Nobody writes to it.
+        // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
         let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
         loop {
             if let Event::Ended(code) = self.next(&never)? {
@@ -111,8 +111,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Waits for what comes next. Without a command it ends by a signal, with the processes that were chosen, or when `over` hangs up; with
-    /// one, signals go on to that, and at the second one it is left alone.
+    /// Waits for the next event. A run without a command ends by a signal, with the chosen processes, or when `over`
+    /// hangs up. A run with a command forwards signals to the command, and leaves it alone at the second signal.
     pub fn next(&mut self, over: impl AsFd) -> anyhow::Result<Event> {
         loop {
             let end = match &self.command {
@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
                 let left = self
                     .deadline
                     .map(|end| end.saturating_duration_since(Instant::now()));
-                // A time that is no timespec never ends.
+                // A time that does not fit into a timespec never ends.
                 let left = left.and_then(|left| Timespec::try_from(left).ok());
                 rustix::io::retry_on_intr(|| poll(&mut fds, left.as_ref()))
                     .context("cannot wait")?;
@@ -138,7 +138,8 @@ impl<'a> Run<'a> {
                 !fds[0].revents().is_empty() || self.ends.as_mut().is_some_and(Ends::are_over);
             self.pending.extend(self.signals.pending());
             let is_end_due = is_over || !self.pending.is_empty();
-            // First: it has happened before the end. But only once: it may happen all the time.
+            // Conditions first: they occurred before the end. But only once, because a condition may occur all the
+            // time.
             let is_told = is_end_due && self.is_ending;
             self.is_ending = is_end_due && !is_told;
             if !is_told {
@@ -186,19 +187,19 @@ impl Running {
         })
     }
 
-    /// Hands a signal on.
+    /// Forwards a signal to the command.
     fn ask(&mut self, number: i32) -> io::Result<()> {
         self.is_asked = true;
         let Some(signal) = Signal::from_named_raw(number) else {
             return Ok(());
         };
-        // What comes from the terminal has reached the command too, in its foreground.
+        // The terminal sends its signals to all processes in its foreground. The command has received them too.
         let of_terminal = matches!(signal, Signal::INT | Signal::QUIT | Signal::HUP);
         if of_terminal && in_foreground() {
             return Ok(());
         }
         match kill_process(self.pid, signal) {
-            // It has ended meanwhile.
+            // The command has ended meanwhile.
             Err(Errno::SRCH) => Ok(()),
             sent => Ok(sent?),
         }
@@ -233,7 +234,7 @@ fn can_run(path: PathBuf) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// What a failure to run the command is, as a shell would put it.
+/// The exit code for a failure to run the command, as in a shell.
 pub fn spawn_code(error: &io::Error) -> Code {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => 127,
@@ -247,7 +248,7 @@ fn code(status: ExitStatus) -> Code {
     code.unwrap_or(1) as u8
 }
 
-/// Whether this process group is the one that the terminal sends its signals to.
+/// Whether the terminal sends its signals to this process group.
 fn in_foreground() -> bool {
     File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(&tty).is_ok_and(|group| group == getpgrp()))
 }
@@ -266,7 +267,7 @@ mod tests {
         for missing in ["", "no such command", "/nonexistent", "/dev/null/sh"] {
             assert_eq!(code(missing), Err(127), "{missing}");
         }
-        // A directory, and a file that nobody may execute.
+        // A directory, and a file that no user may execute.
         for bad in ["/", "/proc/self/status"] {
             assert_eq!(code(bad), Err(126), "{bad}");
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace latency`: measures the longest waits for a CPU, the longest times until a CPU is given up, or the longest
-//! delays of interrupts, and reports them while they happen.
+//! `rtrace latency`: measures and reports the longest waits for a CPU, the longest times until a CPU is given up, or
+//! the longest delays of interrupts.
 
 use crate::exit::Code;
 use crate::failure;

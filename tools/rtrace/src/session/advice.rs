@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What to do about lost events.
+//! Advice about lost events.
 
 use consumer::stats::{Counters, TraceStats};
 use control::{BufferSize, Mode, Session, FIRST_CHANNEL};
 use system::Result;
 
-/// One line for each reason for which a session lost events; with the channel, if it has several.
+/// One line for each reason for which a session lost events. If the session has several channels, the line names the
+/// channel.
 pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
     let channels = session.channels()?;
     let mut lines = Vec::new();
@@ -41,7 +42,7 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// `option` gives the size of its buffers.
+/// Advice for these counters. `option` is the option that sets the size of the buffers.
 fn lines_of(total: &Counters, size: BufferSize, overwrite: bool, option: &str) -> Vec<String> {
     let larger = size.doubled();
     let mut lines = Vec::new();

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Paths of cgroups, as users give them and as the kernel has them.
+//! Paths of cgroups: conversion from the user's form to the kernel's.
 
 use crate::state::mounts;
 use std::fs;
 
-/// Where the v2 hierarchy is mounted.
+/// A mount of the v2 hierarchy.
 struct Mount {
-    /// The cgroup that is mounted.
+    /// Path of the mounted cgroup.
     root: String,
-    /// Where.
+    /// Mount point.
     point: String,
 }
 
-/// The kernel's paths of cgroups: what lies where the v2 hierarchy is mounted is one of its cgroups;
-/// anything else is a path from its root on.
+/// The kernel's paths of cgroups. A path below a mount point of the v2 hierarchy names a cgroup by its directory. Any
+/// other path begins at the root of the hierarchy.
 pub fn paths(given: &[String]) -> Vec<String> {
     let mounts = mounts(&fs::read("/proc/self/mountinfo").unwrap_or_default());
     given.iter().map(|given| path(given, &mounts)).collect()
@@ -30,7 +30,7 @@ fn path(given: &str, mounts: &[Mount]) -> String {
     format!("/{}", path.trim_matches('/'))
 }
 
-/// Those in the text of `/proc/PID/mountinfo`.
+/// The mounts of the v2 hierarchy in the text of `/proc/PID/mountinfo`.
 fn mounts(text: &[u8]) -> Vec<Mount> {
     let lines = text.split(|byte| *byte == b'\n');
     let mounts = lines.filter_map(|line| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The channels of a recording: `channel0`, and those that are asked for.
+//! The channels of a recording: `channel0`, and the channels of --channel.
 
 use crate::session::given::Given;
 use control::{BufferSize, Mode, FIRST_CHANNEL};
@@ -57,10 +57,10 @@ impl FromStr for ChannelArg {
     }
 }
 
-/// What a channel is to record, and how; what is none stays as it is.
+/// Settings of a channel. A setting that is `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelSetup {
-    /// Its name.
+    /// Name of the channel.
     pub name: String,
     /// The patterns that enable events, as `set_event` takes them.
     pub events: Option<Vec<Given<String>>>,
@@ -68,20 +68,21 @@ pub struct ChannelSetup {
     pub mode: Option<Mode>,
     /// Size of each CPU's buffer.
     pub size: Option<BufferSize>,
-    /// What is recorded beside each event.
+    /// Contexts recorded with each event.
     pub contexts: Option<Given<Vec<String>>>,
-    /// The CPUs that are recorded, as a list.
+    /// The recorded CPUs, as a list.
     pub cpus: Option<Given<String>>,
-    /// Some of the settings that are written as text.
+    /// Settings that are written as text. The others stay as they are.
     pub texts: Texts,
-    /// Which records of events are taken; set one after the other.
+    /// Filters of events, set one after the other.
     pub filters: Vec<Filter>,
 }
 
 /// Settings of a channel that are written as text, by the name of the setting (one of [`TEXTS`](control::TEXTS)).
 pub type Texts = BTreeMap<&'static str, Given<String>>;
 
-/// A filter of the events that patterns pick and that have the fields: some do.
+/// A filter for the events that the patterns pick. It applies to the events that have its fields. At least one pattern
+/// must have such events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// The patterns.
@@ -91,7 +92,7 @@ pub struct Filter {
 }
 
 impl ChannelSetup {
-    /// A channel of which nothing is given.
+    /// A channel without settings.
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -109,27 +110,27 @@ impl ChannelSetup {
         self.mode == Some(Mode::Overwrite)
     }
 
-    /// That it would record nothing, in words for the command line.
+    /// The error for a channel that would record no events. It names the option of the command line.
     pub fn without_events(&self) -> String {
         let Self { name, .. } = self;
         format!("channel `{name}` has no events: give its -e after `--channel {name}`")
     }
 
-    /// Gives it mode and size where it has none.
+    /// Sets mode and size if the channel has none.
     pub fn fill(&mut self, mode: Option<Mode>, size: Option<BufferSize>) {
         self.mode = self.mode.or(mode);
         self.size = self.size.or(size);
     }
 }
 
-/// The patterns that `set_event` takes for a word of the user. A system call stands for its begin and its end; see
-/// [`decode::chosen`]. A word with wildcards picks other events, too, if there are any.
+/// The patterns for `set_event` that replace a word of the user. A system call is replaced by its begin and its end;
+/// see [`decode::chosen`]. A word with wildcards also picks other events, if any match.
 pub fn patterns_of(given: &str) -> Vec<String> {
     let (not, word) = match given.strip_prefix('!') {
         Some(word) => ("!", word),
         None => ("", given),
     };
-    // As in `strace -e trace=openat`.
+    // strace's form, as in `strace -e trace=openat`.
     let word = word.strip_prefix("trace=").unwrap_or(word);
     let calls = decode::chosen(word);
     let own = (calls.is_empty() || is_glob(word) && !word.starts_with('%')).then_some(word);
@@ -139,7 +140,8 @@ pub fn patterns_of(given: &str) -> Vec<String> {
     words.map(|word| format!("{not}{word}")).collect()
 }
 
-/// Whether a pattern is a word with wildcards that picks system calls by their names: it need not pick other events.
+/// Whether a pattern is a word with wildcards that picks system calls by their names. In that case it need not pick
+/// other events.
 pub fn may_pick_nothing(pattern: &str) -> bool {
     let word = pattern.strip_prefix('!').unwrap_or(pattern);
     is_glob(word) && !decode::chosen(word).is_empty()
@@ -149,8 +151,8 @@ fn is_glob(word: &str) -> bool {
     word.contains(['*', '?', '['])
 }
 
-/// The patterns of words as `set_event` takes them: what is in, then what is out; without any that is in, all but
-/// what is out. None, if there are none.
+/// The patterns of words for `set_event`: the chosen events, followed by the excluded ones. If no event is chosen, all
+/// events except the excluded ones. `None` if there are no words.
 pub fn patterns(
     events: Vec<Given<String>>,
     exclude: Vec<Given<String>>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is recorded as a TOML file: `rtrace record --config FILE`, `rtrace start --config FILE`.
+//! Settings of a recording in a TOML file: `rtrace record --config FILE`, `rtrace start --config FILE`.
 
 use crate::args::{aux_size, filter, pattern};
 use crate::session::channels::{patterns, patterns_of, ChannelSetup, Filter, Texts};
@@ -16,12 +16,12 @@ use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 
-/// What a file says.
+/// Contents of a file, converted.
 #[derive(Debug, Default)]
 pub struct Config {
     /// The session's name.
     pub session: Option<Given<String>>,
-    /// What is set in it.
+    /// Settings of the session.
     pub setup: Setup,
 }
 
@@ -121,7 +121,7 @@ impl TryFrom<String> for ModeName {
     }
 }
 
-/// Reads a file. An error says where, as FILE:LINE.
+/// Reads a file. An error names the place, as FILE:LINE.
 pub fn read(path: &Path) -> Result<Config, String> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     parse(&path.display().to_string(), &text)
@@ -166,7 +166,7 @@ pub fn parse(file: &str, text: &str) -> Result<Config, String> {
     })
 }
 
-/// A file, for the places in it.
+/// Text of a file, to find the line of a value.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     file: &'a str,
@@ -174,7 +174,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// A value that stands there.
+    /// Adds the line to a value.
     fn given<T>(self, value: T, span: Range<usize>) -> Given<T> {
         let before = &self.text[..span.start.min(self.text.len())];
         Given::in_file(value, self.file, before.matches('\n').count() + 1)
@@ -216,7 +216,7 @@ impl Source<'_> {
         }
     }
 
-    /// A `[[channel]]`, which is none of those that were before.
+    /// Converts a `[[channel]]`. Its name must differ from the names of the earlier ones.
     fn channel(self, channel: Channel, known: &[ChannelSetup]) -> Result<ChannelSetup, String> {
         let name = self.spanned(channel.name).map(|Name(name)| name);
         let wrong = |what: &str| Err(name.wrong(format_args!("channel `{}` {what}", name.value)));
@@ -226,7 +226,7 @@ impl Source<'_> {
         let events = channel.events.into_iter().map(|word| self.pattern(word));
         let exclude = channel.exclude.into_iter().map(|word| self.pattern(word));
         let mut filters: Vec<_> = channel.filters.into_iter().collect();
-        // As they stand in the file: where several pick an event the last one counts.
+        // In the order of the file: if several filters pick an event, the last filter counts.
         filters.sort_by_key(|(pattern, _)| pattern.span().start);
         let filters = filters.into_iter().map(|(pattern, expression)| {
             Ok(Filter {
@@ -258,7 +258,7 @@ impl Source<'_> {
 mod tests {
     use super::*;
 
-    /// What a recording makes of it.
+    /// The settings that a recording makes of the file `text`.
     fn recorded(text: &str) -> Config {
         let mut config = parse("f", text).unwrap();
         config.setup.complete_first();
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(own.cpus.as_ref().unwrap().value, "1");
         assert_eq!(own.texts["barrier"].value, "writer");
         assert_eq!(own.texts.len(), 1);
-        // In their order.
+        // The filters keep their order.
         let filters = own.filters.iter().map(|filter| {
             let Filter {
                 patterns,
@@ -352,11 +352,11 @@ mod tests {
             ("a:*", "f:25: y == \"2\"".to_owned()),
         ];
         assert_eq!(filters.collect::<Vec<_>>(), expected);
-        // Nothing at all: the default events.
+        // An empty file: the default events.
         let first = "channel0 1Mx4 discard ";
         assert_eq!(recorded("").setup.channels[0].summary(), first);
         assert!(recorded("only = false").setup.tasks.is_none());
-        // So the first channel may say what is beside them.
+        // The first channel is given without events, to set its size for them.
         let text = "[[channel]]\nname = \"channel0\"\nsize = \"64Kx8\"\n";
         let first = "channel0 64Kx8 discard ";
         assert_eq!(recorded(text).setup.channels[0].summary(), first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A session's settings as they were before a trace, and putting them back.
+//! A session's settings before a trace, and their restoration.
 
 use crate::session::tasks::Tasks;
 use control::{BufferSize, Channel, EventFilter, Session, Settings, TaskSet, TEXTS};
@@ -8,18 +8,19 @@ use std::mem;
 use system::Result;
 use terminal::say;
 
-/// The settings as they were. Dropping it puts them back.
+/// The earlier settings. Dropping this restores them.
 pub struct Earlier<'a> {
     session: &'a Session,
     clock: String,
     sample_frequency: u32,
     marker_channel: String,
     channels: Vec<EarlierChannel>,
-    /// None where they stay as they are: forks and exits change them meanwhile.
+    /// The earlier choice of tasks. `None` if the recording does not change it: forks and exits may change it
+    /// meanwhile.
     whose: Option<Whose>,
 }
 
-/// Whose events are recorded.
+/// Choice of the tasks whose events are recorded.
 struct Whose {
     tasks: Vec<u32>,
     follow: bool,
@@ -38,8 +39,7 @@ struct EarlierChannel {
 }
 
 impl<'a> Earlier<'a> {
-    /// Notes the settings of a session that is not active; whose events are recorded only if `tasks`
-    /// is to change that.
+    /// Notes the settings of a session that is not active. The choice of tasks is noted only if `tasks` changes it.
     pub fn note(session: &'a Session, tasks: &Tasks) -> Result<Self> {
         let whose = || {
             Ok(Whose {
@@ -59,12 +59,12 @@ impl<'a> Earlier<'a> {
         })
     }
 
-    /// Leaves the settings as they are now.
+    /// Drops this without restoring the settings.
     pub fn forget(self) {
         mem::forget(self);
     }
 
-    /// Puts back all that can be; the first error, if something cannot.
+    /// Restores all settings that can be restored. Returns the first error.
     fn put_back(&self) -> Result<()> {
         let Self { session, .. } = self;
         let clock = if session.clock()? == self.clock {
@@ -87,8 +87,8 @@ impl<'a> Earlier<'a> {
         session.and(channels).and(whose).and(idle)
     }
 
-    /// Channels that were made meanwhile stay as long as the session: they record nothing, with
-    /// as little memory as can be.
+    /// Disables channels that were created meanwhile. They exist as long as the session, so they record no events, with
+    /// as little memory as possible.
     fn idle_new_channels(&self) -> Result<()> {
         let known = |name: &str| self.channels.iter().any(|c| c.channel.name() == name);
         for channel in self.session.channels()? {

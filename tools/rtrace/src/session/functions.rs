@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which functions of the kernel are traced, and how.
+//! Choice of the kernel functions to trace, and of the recorded events.
 
 use crate::session::patience::{Interrupted, Patience};
 use anyhow::{bail, Context};
@@ -10,31 +10,31 @@ use std::path::Path;
 use std::slice;
 use system::signals::Signals;
 
-/// What is asked for; by default nothing.
+/// Choice of the user. The default is no function.
 #[derive(Debug, Default)]
 pub struct Functions {
-    /// What of them is recorded.
+    /// Recorded events of a function.
     pub what: What,
-    /// These alone, by patterns; `@FILE` stands for those in a file.
+    /// Patterns of the functions to trace; `@FILE` stands for the functions in a file.
     pub only: Vec<String>,
-    /// Of these, not these.
+    /// Patterns of functions to exclude from `only`.
     pub not: Vec<String>,
-    /// So many calls in each other.
+    /// Maximum depth of nested calls.
     pub max_depth: Option<u32>,
 }
 
-/// What of functions is recorded.
+/// Recorded events of functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum What {
-    /// That they are called.
+    /// The calls.
     #[default]
     Calls,
-    /// That, and when they return.
+    /// The calls and the returns.
     Graph,
 }
 
 impl Functions {
-    /// The pattern of the events; none if nothing is asked for.
+    /// The pattern of the events. `None` if no function is chosen.
     pub fn events(&self) -> Option<&'static str> {
         (!self.only.is_empty()).then_some(match self.what {
             What::Calls => "ftrace:function",
@@ -42,8 +42,8 @@ impl Functions {
         })
     }
 
-    /// For the moments before and after the start, because choosing and hooking many functions takes long: an error if a
-    /// signal has come.
+    /// Fails if a signal has arrived. Called before and after the start, because choosing and hooking many functions
+    /// takes long.
     pub fn check_signals(&self, signals: &mut Signals) -> Result<(), Interrupted> {
         match self.events() {
             Some(_) => Interrupted::check(signals),
@@ -56,12 +56,12 @@ impl Functions {
         self.events().map(|_| Patience::new())
     }
 
-    /// Whether there is a graph.
+    /// Whether calls and returns are recorded.
     pub fn is_graph(&self) -> bool {
         !self.only.is_empty() && self.what == What::Graph
     }
 
-    /// Sets it.
+    /// Sets the choice in the session.
     pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
         if self.only.is_empty() {
             return Ok(());
@@ -77,8 +77,8 @@ impl Functions {
     }
 }
 
-/// Sets a set of functions. If one of several patterns is refused, names all that are refused, with the reasons, and
-/// those that would work; the set is then one of these.
+/// Sets a set of functions. If one of several patterns is refused, the error names all refused patterns with the
+/// reasons, and the patterns that would work. The set then contains the functions of a single pattern.
 fn set(session: &Session, set: FunctionSet, patterns: &[String]) -> anyhow::Result<()> {
     let Err(error) = session.set_functions(set, patterns) else {
         return Ok(());
@@ -106,7 +106,7 @@ fn set(session: &Session, set: FunctionSet, patterns: &[String]) -> anyhow::Resu
     );
 }
 
-/// The patterns, with those of the files among them.
+/// The patterns, with `@FILE` replaced by the functions in the file.
 fn expand(patterns: &[String]) -> anyhow::Result<Vec<String>> {
     let mut all = Vec::new();
     for pattern in patterns {
@@ -126,7 +126,7 @@ fn expand(patterns: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(all)
 }
 
-/// The function of a line, as ftrace lists them: `vfs_read`, or `ext4_map_blocks [ext4]`.
+/// Parses a line with a function in ftrace's form: `vfs_read`, or `ext4_map_blocks [ext4]`.
 fn listed(line: &str) -> Option<String> {
     let line = line.split('#').next().unwrap_or("");
     let mut words = line.split_whitespace();

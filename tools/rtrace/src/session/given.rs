@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the user gave, and where.
+//! A value from the user, and its place in a file.
 
 use anyhow::Context;
 use std::fmt::Display;
@@ -10,19 +10,19 @@ use std::fmt::Display;
 pub struct Given<T> {
     /// The value.
     pub value: T,
-    /// `FILE:LINE`; none on the command line.
+    /// `FILE:LINE`. `None` on the command line.
     place: Option<String>,
 }
 
 impl<T> From<T> for Given<T> {
-    /// From the command line.
+    /// A value from the command line.
     fn from(value: T) -> Self {
         Self { value, place: None }
     }
 }
 
 impl<T> Given<T> {
-    /// From a line of a file.
+    /// A value from a line of a file.
     pub fn in_file(value: T, file: &str, line: usize) -> Self {
         Self {
             value,
@@ -30,7 +30,7 @@ impl<T> Given<T> {
         }
     }
 
-    /// What is made of the value, from the same place.
+    /// Converts the value and keeps the place.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Given<U> {
         Given {
             value: make(self.value),
@@ -38,7 +38,7 @@ impl<T> Given<T> {
         }
     }
 
-    /// What is wrong with it, behind its place.
+    /// A message about the value, after its place.
     pub fn wrong(&self, what: impl Display) -> String {
         match &self.place {
             Some(place) => format!("{place}: {what}"),
@@ -46,7 +46,7 @@ impl<T> Given<T> {
         }
     }
 
-    /// What came of using it; an error says where it is from.
+    /// Adds the place to an error from the use of the value.
     pub fn used<R>(&self, result: Result<R, impl Into<anyhow::Error>>) -> anyhow::Result<R> {
         let result = result.map_err(Into::into);
         match &self.place {

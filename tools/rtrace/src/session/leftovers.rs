@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an `rtrace record` that was killed by SIGKILL leaves behind: its session, and the events of its `-k`.
-//! The next one removes them, if their names say whose they were.
+//! Sessions and probe events (`-k`) of an `rtrace record` that was killed by SIGKILL. The next `rtrace record` removes
+//! them, if their names name the killed process.
 
 use crate::session::maker::Maker;
 use control::{LiveTrace, Tracer};
 use system::Error;
 use terminal::say;
 
-/// Removes the sessions whose makers are gone, but not those that somebody reads.
+/// Destroys the sessions whose makers are gone, except sessions that have a reader.
 pub fn remove_sessions(tracer: &Tracer, me: &Maker) -> anyhow::Result<()> {
     for name in tracer.sessions()? {
         if Maker::of_session(&name).is_some_and(|maker| maker.is_gone(me)) {
@@ -18,7 +18,7 @@ pub fn remove_sessions(tracer: &Tracer, me: &Maker) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes the dynamic events whose makers are gone, but not those that somebody records.
+/// Deletes the dynamic events whose makers are gone, except events that a session records.
 pub fn remove_events(tracer: &Tracer, me: &Maker) -> anyhow::Result<()> {
     for event in tracer.dynamic_events()? {
         let maker = Maker::of_subsystem(&event.subsystem);
@@ -49,7 +49,7 @@ fn remove_session(tracer: &Tracer, name: &str) {
         Ok(())
     });
     match removed {
-        // Somebody else was first.
+        // Another process has destroyed the session before.
         Err(_) if tracer.session(name).is_err() => {}
         Err(error) => say(format_args!(
             "session `{name}`, left by an rtrace record that was killed, stays: {error}"

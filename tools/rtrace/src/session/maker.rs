@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who made a session, or an event, for itself: its name says it.
+//! The process that made a session or an event for itself, as part of its name.
 
 use anyhow::Context;
 use rustix::io::Errno;
@@ -9,13 +9,13 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-/// What the names of all of them begin with.
+/// Prefix of all these names.
 const PREFIX: &str = "record";
 
-/// What stands between the parts of a session's name.
+/// Separator in the name of a session.
 const IN_SESSIONS: char = '-';
 
-/// The same in the name of a subsystem of events, which is a C identifier.
+/// Separator in the name of a subsystem of events, which is a C identifier.
 const IN_SUBSYSTEMS: char = '_';
 
 /// The number of the PID namespace in which the system was booted (the kernel's
@@ -34,7 +34,7 @@ impl Maker {
     pub fn me() -> anyhow::Result<Self> {
         let namespace = match fs::metadata("/proc/self/ns/pid") {
             Ok(namespace) => namespace.ino(),
-            // The kernel has no namespaces.
+            // The kernel is built without namespaces.
             Err(e) if e.kind() == io::ErrorKind::NotFound => FIRST_NAMESPACE,
             Err(e) => return Err(e).context("cannot tell the PID namespace"),
         };
@@ -44,40 +44,39 @@ impl Maker {
         })
     }
 
-    /// Whether it is in the PID namespace in which the system was booted: the kernel's events have the numbers
-    /// of that.
+    /// Whether the process is in the PID namespace in which the system was booted. The kernel's events have the numbers
+    /// of that namespace.
     pub fn is_in_first_namespace(self) -> bool {
         self.namespace == FIRST_NAMESPACE
     }
 
-    /// The name of its session: `record-PID`, and where that is not the first namespace
-    /// `record-PID-NAMESPACE`.
+    /// The name of the maker's session: `record-PID`, or outside the first namespace `record-PID-NAMESPACE`.
     pub fn session(self) -> String {
         self.name(IN_SESSIONS)
     }
 
-    /// The subsystem of its events: the same with `_`.
+    /// The subsystem of the maker's events: the same name with `_`.
     pub fn subsystem(self) -> String {
         self.name(IN_SUBSYSTEMS)
     }
 
-    /// The maker of a session with this name; none if it is called otherwise.
+    /// The maker of a session with this name. `None` if the name has another form.
     pub fn of_session(name: &str) -> Option<Self> {
         Self::parse(name, IN_SESSIONS)
     }
 
-    /// The maker of the events in a subsystem with this name; none if it is called otherwise.
+    /// The maker of the events in a subsystem with this name. `None` if the name has another form.
     pub fn of_subsystem(name: &str) -> Option<Self> {
         Self::parse(name, IN_SUBSYSTEMS)
     }
 
-    /// Whether there is no such process any more. Where that cannot be told it is taken to be
-    /// there: in another namespace, or if another process has the number now.
+    /// Whether the process has ended. If this is not known, the process counts as running: in another namespace, or if
+    /// another process has the number now.
     pub fn is_gone(self, me: &Self) -> bool {
         let Some(pid) = Pid::from_raw(self.pid) else {
             return false;
         };
-        // Who had this process's number is gone.
+        // The earlier process with this process's number has ended.
         self == *me
             || (self.namespace == me.namespace && test_kill_process(pid) == Err(Errno::SRCH))
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The session of a recording: how it is set up, from the command line or a file, and what is left of it.
+//! The session of a recording: its settings, from the command line or a file, and the restoration or removal
+//! afterwards.
 
 pub mod advice;
 pub mod cgroup;

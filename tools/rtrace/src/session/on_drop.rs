@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is done to a session however a recording ends.
+//! Actions on a session at the end of a recording, after errors too.
 
 use crate::session::patience::{self, Patience};
 use control::Session;
 use terminal::say;
 use uuid::Uuid;
 
-/// Ends the trace however the recording ends.
+/// Stops the trace when it is dropped.
 pub struct StopOnDrop<'a> {
     /// The session.
     pub session: &'a Session,
@@ -21,13 +21,13 @@ impl Drop for StopOnDrop<'_> {
             Err(error) if self.session.exists() => {
                 say(format_args!("the trace could not be stopped: {error}"));
             }
-            // Who destroyed the session has stopped it.
+            // The session was destroyed, which stops its trace.
             _ => {}
         }
     }
 }
 
-/// Frees the trace's memory however the recording ends: nobody else is to read it.
+/// Frees the trace's memory when it is dropped, because no other process is to read the trace.
 pub struct FreeOnDrop<'a> {
     /// The session.
     pub session: &'a Session,
@@ -38,7 +38,7 @@ pub struct FreeOnDrop<'a> {
 impl Drop for FreeOnDrop<'_> {
     fn drop(&mut self) {
         let freed = self.session.uuid().and_then(|uuid| {
-            // Somebody else's trace, if it was started again meanwhile.
+            // A session that was started again has another trace.
             if uuid == self.uuid {
                 self.session.free()
             } else {

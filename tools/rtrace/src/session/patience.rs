@@ -17,13 +17,13 @@ const STARTING: &str =
     "still starting: the kernel changes the code of many functions (Ctrl-C ends this)";
 const STOPPING: &str = "still stopping: the kernel restores the code of many functions";
 
-/// A signal came before the start.
+/// A signal arrived before the start.
 #[derive(Debug, thiserror::Error)]
 #[error("stopped by a signal before anything was recorded")]
 pub struct Interrupted(i32);
 
 impl Interrupted {
-    /// An error if a signal has come.
+    /// Fails if a signal has arrived.
     pub fn check(signals: &mut Signals) -> Result<(), Self> {
         match signals.pending().first() {
             Some(&signal) => Err(Self(signal)),
@@ -37,7 +37,7 @@ impl Interrupted {
     }
 }
 
-/// Starts the trace. The kernel gives up on a signal: an error, if it is one that ends the recording.
+/// Starts the trace. A signal interrupts the start in the kernel. If the signal ends the recording, this is an error.
 pub fn start(
     session: &Session,
     signals: &mut Signals,
@@ -69,14 +69,14 @@ fn during<T>(patience: Option<&Patience>, what: &'static str, work: impl FnOnce(
     }
 }
 
-/// A thread that says what takes long.
+/// A thread that reports long work.
 ///
-/// The thread begins with the patience, so that a recording can exclude it, and so that it does not begin while the trace
-/// is recorded.
+/// The thread begins together with the `Patience`. Therefore a recording can exclude the thread, and no thread begins
+/// during the trace.
 #[derive(Debug)]
 pub struct Patience(Sender<Job>);
 
-/// Work: its name, and the end that hangs up when the work is done.
+/// Work: the message about it, and the end of a channel that hangs up when the work is done.
 type Job = (&'static str, Receiver<()>);
 
 impl Patience {
@@ -106,10 +106,10 @@ impl Patience {
         Self(jobs)
     }
 
-    /// Does `work`, and says so if that takes long.
+    /// Does `work`, and prints the message `what` if that takes long.
     fn during<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
         let (_working, done) = channel();
-        // Without the thread there is no message.
+        // If the thread is gone, no message is printed.
         let _ = self.0.send((what, done));
         work()
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is set in a session before a trace, from the command line or from a file.
+//! Settings of a session before a trace, from the command line or from a file.
 
 use crate::session::channels::{may_pick_nothing, ChannelSetup, Texts};
 use crate::session::functions::Functions;
@@ -11,41 +11,40 @@ use control::{events, BufferSize, Channel, Mode, Session, Settings, FIRST_CHANNE
 use system::cpus;
 use terminal::say;
 
-/// What to set; what is none stays as it is.
+/// Settings of a session. A setting that is `None` stays as it is.
 #[derive(Debug, Default)]
 pub struct Setup {
     /// The clock.
     pub clock: Option<Given<String>>,
-    /// How often what is sampled is, per second and CPU.
+    /// Samples per second and CPU.
     pub sample_frequency: Option<Given<u32>>,
-    /// Bytes of the AUX area that each channel has on each CPU.
+    /// Size in bytes of the AUX area of each channel on each CPU.
     pub aux_size: Option<Given<u64>>,
-    /// Some of the settings of all channels that are written as text, unless a channel has its own.
+    /// Settings of all channels that are written as text. A channel's own setting has precedence.
     pub texts: Texts,
-    /// The channel that has the markers.
+    /// The channel that records markers.
     pub marker_channel: Option<Given<String>>,
-    /// What all channels record beside each event, but those that say it themselves.
+    /// Contexts that all channels record with each event. A channel's own contexts have precedence.
     pub contexts: Option<Given<Vec<String>>>,
-    /// The CPUs that all channels record, but those that say it themselves.
+    /// The CPUs that all channels record. A channel's own CPUs have precedence.
     pub cpus: Option<Given<String>>,
-    /// Whether the state at the start is recorded, too: it has a channel of its own.
+    /// Whether the state at the start is recorded, too, in a channel of its own.
     pub state: bool,
-    /// Whose events are recorded.
+    /// Choice of the tasks whose events are recorded.
     pub tasks: Tasks,
-    /// Which functions of the kernel are traced.
+    /// Choice of the kernel functions to trace.
     pub functions: Functions,
-    /// Some of the channels.
+    /// The channels with settings. Other channels stay as they are.
     pub channels: Vec<ChannelSetup>,
 }
 
-/// Patterns were given, and no event is left: recording the default events is not what was
-/// asked for.
+/// The patterns exclude all events that they choose. Recording the default events instead is not what the user wants.
 #[derive(Debug, thiserror::Error)]
 #[error("no event is left to record: all that were chosen are excluded")]
 pub struct NothingChosen;
 
 impl Setup {
-    /// Puts what `typed` gives in the place of what this gives, whatever channels that is for.
+    /// Replaces settings by those in `typed`, also in channels with their own.
     pub fn override_with(&mut self, typed: Self) {
         for channel in &mut self.channels {
             if typed.contexts.is_some() {
@@ -69,14 +68,14 @@ impl Setup {
         self.tasks.override_with(typed.tasks);
     }
 
-    /// Gives all channels mode and size where they have none.
+    /// Sets mode and size of all channels that have none.
     pub fn fill(&mut self, mode: Option<Mode>, size: Option<BufferSize>) {
         for channel in &mut self.channels {
             channel.fill(mode, size);
         }
     }
 
-    /// Has the channel that each session has record the events of a pattern, too.
+    /// Also records the events of a pattern, in the channel that each session has.
     pub fn record_also(&mut self, pattern: String) {
         let first = self.channels.iter().position(ChannelSetup::is_first);
         let first = first.unwrap_or_else(|| {
@@ -87,9 +86,8 @@ impl Setup {
         events.push(pattern.into());
     }
 
-    /// Adds the channel that each session has if it is not among those that are given; without
-    /// events, if it has none. Beside other channels it then takes as little memory as it can; alone
-    /// it records the default events.
+    /// Adds the channel that each session has, if it is not given. If it is given without events, its list of events is
+    /// empty. Beside other channels it then takes as little memory as possible. Alone it records the default events.
     pub fn complete_first(&mut self) {
         if !self.channels.iter().any(ChannelSetup::is_first) {
             self.channels.insert(0, ChannelSetup::named(FIRST_CHANNEL));
@@ -103,8 +101,8 @@ impl Setup {
         }
     }
 
-    /// Whether nothing but functions and system calls is chosen. Events about two tasks, such as `sched_switch`, must
-    /// not miss those of rtrace's threads, by which an analysis knows what runs.
+    /// Whether only functions and system calls are chosen. Events about two tasks, such as `sched_switch`, need those
+    /// of rtrace's threads too: an analysis uses them to know which thread runs.
     pub fn is_of_calls(&self) -> bool {
         let events = self
             .channels
@@ -120,8 +118,8 @@ impl Setup {
         words.clone().next().is_some() && words.all(is_of_calls)
     }
 
-    /// Sets it, and says which of the CPUs are offline. On failure a part may have been set; see
-    /// [`Earlier`](crate::session::earlier::Earlier).
+    /// Applies the settings, and reports which of the CPUs are offline. On failure some settings may have been applied;
+    /// see [`Earlier`](crate::session::earlier::Earlier).
     pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
         self.set(session)?;
         let own = self
@@ -174,8 +172,8 @@ impl Setup {
         self.tasks.apply(session)
     }
 
-    /// Sets it in a session that is destroyed at once, to find out before anything is changed what
-    /// `session` would refuse: a channel that is made there could not be taken away again.
+    /// Applies the settings to a session that is destroyed at once, to find out what `session` would refuse. A channel
+    /// that is created in `session` could not be deleted again.
     pub fn rehearse(&self, session: &Session) -> anyhow::Result<()> {
         let stage = Temporary::create(session.tracer(), None)?;
         for channel in session.channels()? {
@@ -189,7 +187,7 @@ impl Setup {
 }
 
 impl ChannelSetup {
-    /// Sets what it has of its own; makes the channel if it is not there.
+    /// Applies the channel's own settings. Creates the channel if it does not exist.
     fn apply(&self, session: &Session) -> anyhow::Result<()> {
         let channel = match session.channel(&self.name)? {
             Some(channel) => channel,
@@ -209,7 +207,7 @@ impl ChannelSetup {
             let expression = &filter.expression;
             let set = |pattern: &String| channel.set_filter(pattern, &expression.value);
             let mut patterns = filter.patterns.iter().map(set);
-            // One has the fields: mostly the last, the end of a call.
+            // One pattern suffices. Mostly the last one has the fields: the end of a call.
             let first = patterns.next().unwrap_or(Ok(()));
             let set = patterns.fold(first, |before, set| before.or(set));
             expression.used(set)?;
@@ -218,7 +216,7 @@ impl ChannelSetup {
     }
 }
 
-/// Enables what `patterns` say; nothing, if there are none.
+/// Enables the events that `patterns` choose. Without patterns: no events.
 fn choose(session: &Session, channel: &Channel, patterns: &[Given<String>]) -> anyhow::Result<()> {
     let tracer = session.tracer();
     let words: Vec<_> = patterns.iter().map(|given| given.value.clone()).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whose events are recorded.
+//! Choice of the tasks whose events are recorded.
 
 use crate::session::cgroup;
 use crate::session::given::Given;
@@ -19,31 +19,31 @@ use std::sync::mpsc;
 use std::thread;
 use system::files;
 
-/// What is asked for; by default nothing: everybody's are.
+/// Choice of the user. The default is all tasks.
 #[derive(Debug, Default)]
 pub struct Tasks {
-    /// Processes: all their threads, and what they start.
+    /// Processes: all their threads, and the processes that they start.
     pub pids: Option<Given<Vec<u32>>>,
     /// Paths of cgroups, as the user wrote them.
     pub cgroups: Option<Given<Vec<String>>>,
-    /// The command, and what it starts.
+    /// Set if the command and the processes that it starts are chosen.
     pub only_command: Option<Given<()>>,
 }
 
 impl Tasks {
-    /// Whether a session's sets stay as they are.
+    /// Whether the session's sets of tasks stay as they are.
     pub fn is_none(&self) -> bool {
         self.pids.is_none() && self.cgroups.is_none() && self.only_command.is_none()
     }
 
-    /// Puts what `typed` gives in the place of what this gives.
+    /// Replaces the choice by the one in `typed`.
     pub fn override_with(&mut self, typed: Self) {
         self.pids = typed.pids.or(self.pids.take());
         self.cgroups = typed.cgroups.or(self.cgroups.take());
         self.only_command = typed.only_command.or(self.only_command.take());
     }
 
-    /// Sets it.
+    /// Applies the choice to the session.
     pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
         if let Some(given) = &self.cgroups {
             given.used(session.set_cgroups(&cgroup::paths(&given.value)))?;
@@ -58,7 +58,7 @@ impl Tasks {
                 .extend(given.used(threads.with_context(|| format!("there is no process {pid}")))?);
         }
         if self.only_command.is_some() {
-            // Until the command comes.
+            // Placeholder until the command starts.
             tasks.push(idle_thread().context("cannot start a thread")?);
         }
         if !tasks.is_empty() {
@@ -79,7 +79,7 @@ impl Tasks {
         chosen.map(|given| Ends::of(&given.value)).transpose()
     }
 
-    /// Runs a command whose events are recorded, and those of what it starts.
+    /// Runs a command. If only the command is recorded, its events and those of its children are recorded.
     pub fn spawn(&self, session: &Session, mut command: Command) -> io::Result<Child> {
         if self.only_command.is_none() {
             return run(command);
@@ -88,8 +88,8 @@ impl Tasks {
         for (_, pid) in self.pids() {
             tasks.extend(threads(pid).unwrap_or_default());
         }
-        // A thread of its own: what it forks is recorded, and then it ends. Calls that change the limit are not in the
-        // trace, because another thread makes them.
+        // A thread of its own: the process that it forks is recorded, and then the thread ends. Calls that change the
+        // limit are not in the trace, because another thread makes them.
         files::with_usual_limit(|| {
             thread::scope(|scope| {
                 let spawning = scope.spawn(|| {
@@ -105,7 +105,8 @@ impl Tasks {
     }
 }
 
-/// Fails in a PID namespace: the kernel's events have the ids of the first one, which cannot be told there.
+/// Fails outside the first PID namespace. The kernel's events have the ids of the first one, and they are
+/// unknown in other namespaces.
 pub fn check_namespace() -> anyhow::Result<()> {
     ensure!(
         Maker::me()?.is_in_first_namespace(),
@@ -115,12 +116,12 @@ pub fn check_namespace() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The ends of some processes.
+/// File descriptors that show the ends of some processes.
 #[derive(Debug)]
 pub struct Ends(Vec<OwnedFd>);
 
 impl Ends {
-    /// The ends of the processes with these ids. A process that has ended is over.
+    /// Opens descriptors of the processes with these ids. A process that does not exist has ended.
     pub fn of(pids: &[u32]) -> anyhow::Result<Self> {
         let pids = pids
             .iter()
@@ -131,12 +132,12 @@ impl Ends {
         Ok(Self(ends.context("cannot wait for the end of a process")?))
     }
 
-    /// Readable when one of them may have ended.
+    /// Readable when one of the processes may have ended.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.0.iter().map(AsFd::as_fd)
     }
 
-    /// Whether all of them have ended.
+    /// Whether all of the processes have ended.
     pub fn are_over(&mut self) -> bool {
         let has_ended = |process: &OwnedFd| {
             let mut ended = [PollFd::new(process, PollFlags::IN)];
@@ -152,8 +153,8 @@ pub fn run(mut command: Command) -> io::Result<Child> {
     files::with_usual_limit(|| command.spawn())
 }
 
-/// The id of a thread that does nothing, for as long as this process runs: who is chosen when nobody is
-/// (an empty set is everybody).
+/// The id of a thread that does nothing while this process runs. The set of tasks has this id if no task is chosen,
+/// because an empty set stands for all tasks.
 fn idle_thread() -> io::Result<u32> {
     let (say, said) = mpsc::channel();
     thread::Builder::new().spawn(move || {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sessions that `rtrace record` makes for itself. Their name says who made them, unless the user chose it.
+//! Sessions that `rtrace record` makes for itself. The name of such a session has the number of its maker, unless the
+//! user chose the name.
 
 use crate::session::leftovers;
 use crate::session::maker::Maker;
 use control::{Session, Tracer};
 use terminal::say;
 
-/// A session of this process. Dropping it destroys it.
+/// A session of this process. Dropping this destroys the session.
 #[derive(Debug)]
 pub struct Temporary(Session);
 
 impl Temporary {
-    /// Makes one, called `name` or after this process, and removes those whose makers were killed.
+    /// Creates a session with the name `name`, or a name made from this process's number. Destroys sessions whose
+    /// makers were killed.
     pub fn create(tracer: &Tracer, name: Option<&str>) -> anyhow::Result<Self> {
         let me = Maker::me()?;
         leftovers::remove_sessions(tracer, &me)?;
@@ -30,7 +32,7 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let Self(session) = self;
         let destroyed = session.tracer().destroy_session(session.name());
-        // Somebody else may have done it.
+        // Another process may have destroyed the session.
         if let Err(error) = destroyed.or_else(|e| if session.exists() { Err(e) } else { Ok(()) }) {
             say(format_args!(
                 "session `{}` could not be destroyed: {error}",

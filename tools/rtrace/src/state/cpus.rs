@@ -8,10 +8,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The event.
+/// Name of the event.
 pub const EVENT: &str = "lttng_statedump_cpu_topology";
 
-/// One for each, as /proc/cpuinfo has it. What that does not say is 0, as on a machine of one CPU.
+/// One line for each CPU, from /proc/cpuinfo. A missing number is 0, as on a machine with one CPU.
 pub fn find(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
     let text = fs::read_to_string(proc.join("cpuinfo"))?;
     let cpus = text.split("\n\n").filter_map(|cpu| {

@@ -9,12 +9,12 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// The events.
+/// Names of the events.
 pub const INTERFACE: &str = "lttng_statedump_network_interface";
 pub const BLOCK: &str = "lttng_statedump_block_device";
 pub const MODULE: &str = "rtrace_statedump_module";
 
-/// One for each IPv4 address of each interface, and one for an interface that has none.
+/// One line for each IPv4 address of each interface, and one for an interface without an address.
 pub fn interfaces(_: &Path, sys: &Path) -> io::Result<Vec<Line>> {
     let mut addresses = Vec::new();
     for interface in getifaddrs().map_err(io::Error::from)? {
@@ -39,13 +39,13 @@ pub fn interfaces(_: &Path, sys: &Path) -> io::Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// One for each disk and each part of one, but those that are empty.
+/// One line for each disk and each partition, except empty ones.
 pub fn block(_: &Path, sys: &Path) -> io::Result<Vec<Line>> {
     let dir = sys.join("class/block");
     let mut lines = Vec::new();
     for name in names(&dir)? {
         let file = |file| fs::read_to_string(dir.join(&name).join(file));
-        // It may be gone meanwhile.
+        // The device may be gone meanwhile.
         let (Ok(number), Ok(sectors)) = (file("dev"), file("size")) else {
             continue;
         };
@@ -61,7 +61,7 @@ pub fn block(_: &Path, sys: &Path) -> io::Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// One for each module. Their addresses are 0 for who may not see them.
+/// One line for each module. The address of a module is 0 if the user may not see it.
 pub fn modules(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
     let text = fs::read_to_string(proc.join("modules"))?;
     let line = |line: &str| {
@@ -74,13 +74,13 @@ pub fn modules(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-/// The number that the kernel has for a device, from `MAJOR:MINOR`.
+/// The kernel's number of a device, from `MAJOR:MINOR`.
 pub fn device(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once(':')?;
     Some((major.parse::<u32>().ok()? << 20) | minor.parse::<u32>().ok()?)
 }
 
-/// The names of what is in a directory, in order.
+/// The sorted names of a directory's entries.
 fn names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir)? {

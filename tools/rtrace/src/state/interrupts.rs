@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Interrupts, and who handles them.
+//! Interrupts and their handlers.
 
 use super::lines::Line;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The event.
+/// Name of the event.
 pub const EVENT: &str = "lttng_statedump_interrupt";
 
 /// Bytes of a thread's name: `TASK_COMM_LEN`, without the NUL.
 const COMM: usize = 15;
 
-/// One for each handler of each interrupt.
+/// One line for each handler of each interrupt.
 pub fn find(proc: &Path, sys: &Path) -> io::Result<Vec<Line>> {
     let threads = threads(proc)?;
     let mut numbers: Vec<u32> = fs::read_dir(sys.join("kernel/irq"))?
@@ -23,12 +23,12 @@ pub fn find(proc: &Path, sys: &Path) -> io::Result<Vec<Line>> {
     let mut lines = Vec::new();
     for irq in numbers {
         let file = |name| fs::read_to_string(sys.join(format!("kernel/irq/{irq}/{name}")));
-        // It may be gone meanwhile.
+        // The interrupt may be gone meanwhile.
         let (Ok(chip), Ok(actions)) = (file("chip_name"), file("actions")) else {
             continue;
         };
         let chip = match chip.trim_end() {
-            // As LTTng calls it.
+            // LTTng's name for such a chip.
             "" | "(null)" => "unnamed_irq_chip",
             chip => chip,
         };
@@ -61,7 +61,7 @@ fn threads(proc: &Path) -> io::Result<Vec<(Vec<u8>, i32)>> {
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // It may have ended.
+        // The thread may have ended.
         let Ok(comm) = fs::read(proc.join(&name).join("comm")) else {
             continue;
         };

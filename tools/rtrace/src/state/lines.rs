@@ -4,7 +4,7 @@
 
 use std::fmt::{Display, Write};
 
-/// Bytes of a text that are kept: the kernel takes as much in one event for all of them.
+/// Maximum length of a text in bytes. The kernel has this much space for all texts of an event.
 const TEXT_MAX: usize = 255;
 
 /// A line.
@@ -17,16 +17,16 @@ impl Line {
         Self(event.to_owned())
     }
 
-    /// With another field, a number.
+    /// Adds a field with a number.
     pub fn number(mut self, name: &str, value: impl Display) -> Self {
         push(&mut self.0, format_args!(" {name}={value}"));
         self
     }
 
-    /// With another field, a text; what is too long of it is cut off.
+    /// Adds a field with a text. The end of a long text is cut off.
     pub fn text(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         push(&mut self.0, format_args!(" {name}=\""));
-        // There is no NUL in what the kernel calls something.
+        // Names in the kernel contain no NUL.
         let value = value.as_ref().split(|byte| *byte == 0).next();
         for &byte in value.unwrap_or_default().iter().take(TEXT_MAX) {
             match byte {
@@ -39,21 +39,21 @@ impl Line {
         self
     }
 
-    /// Writes it.
+    /// Writes the line.
     pub fn write(&self, to: &mut String) {
         to.push_str(&self.0);
         to.push('\n');
     }
 }
 
-/// A String takes everything.
+/// Appends text. Writing to a String cannot fail.
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
 #[cfg(test)]
 impl Line {
-    /// As it is written, for tests.
+    /// The text of the line, for tests.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use rtrace_input::state::{Line as Parsed, StateValue};
 
-    /// What the kernel makes of a line: the values, numbers as they were written.
+    /// The values that the kernel parses from a line. Numbers are as they were written.
     fn values(line: &Line) -> Vec<Vec<u8>> {
         let Some(Parsed::Event { mut fields, .. }) = Parsed::parse(line.as_str()) else {
             panic!("{line:?} is none");

@@ -2,8 +2,8 @@
 
 //! The state of the system, recorded in a session's trace: `--state` and `rtrace state`.
 //!
-//! Threads, namespaces and open files are the kernel's part, in order with its events. The rest is read
-//! here, from /proc and /sys, and handed over as lines.
+//! The kernel records threads, namespaces and open files, in order with its events. This module reads the rest from
+//! /proc and /sys, and passes it to the kernel as lines.
 
 mod cpus;
 mod devices;
@@ -19,25 +19,25 @@ use std::io;
 use std::path::Path;
 use terminal::say;
 
-/// The channel that `--state` makes for it.
+/// The channel of the state, which `--state` makes.
 pub const CHANNEL: &str = "state";
 
 /// The events of the state.
 pub const EVENTS: &str = "statedump:*";
 
-/// The buffer of each CPU in that channel: room for some thousand threads that nobody reads meanwhile.
+/// Size of each CPU's buffer in that channel: room for some thousand threads that are not read meanwhile.
 pub const SIZE: BufferSize = BufferSize {
     subbuf_size: 256 << 10,
     subbuf_count: 4,
 };
 
-/// Bytes of lines that are written at once, at most; the kernel takes twice as many.
+/// Maximum number of bytes to write at once. The kernel takes twice as many.
 const AT_ONCE: usize = 32 << 10;
 
-/// Finds what there is of a kind below these two: /proc and /sys.
+/// Finds the objects of a kind, below the folders /proc and /sys.
 type Find = fn(&Path, &Path) -> io::Result<Vec<Line>>;
 
-/// The events that are made here, what they are about, and how it is found.
+/// The events made here: name, objects, and the function that finds the objects.
 const KINDS: [(&str, &str, Find); 7] = [
     (interrupts::EVENT, "interrupts", interrupts::find),
     (
@@ -52,12 +52,12 @@ const KINDS: [(&str, &str, Find); 7] = [
     (mounts::CGROUP, "cgroups", mounts::cgroups),
 ];
 
-/// `rtrace state`: records it in the session that was given.
+/// `rtrace state`: records the state in the session that was given.
 pub fn state(place: &Place) -> anyhow::Result<()> {
     record(&place.session()?)
 }
 
-/// Records it in a session that is active. What cannot be read is said, and left out.
+/// Records the state in an active session. If a part cannot be read, reports this and leaves the part out.
 pub fn record(session: &Session) -> anyhow::Result<()> {
     let mut enabled = HashSet::new();
     for channel in session.channels()? {

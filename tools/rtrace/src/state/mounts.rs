@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The mounts that are seen from here, and the cgroups below one of them.
+//! The mounts in this process's namespace, and the cgroups below one of them.
 
 use super::devices::device;
 use super::lines::Line;
@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str;
 
-/// The events.
+/// Names of the events.
 pub const MOUNT: &str = "rtrace_statedump_mount";
 pub const CGROUP: &str = "rtrace_statedump_cgroup";
 
@@ -21,17 +21,17 @@ pub struct Mount<'a> {
     id: &'a str,
     parent: &'a str,
     device: u32,
-    /// The directory of the file system that is mounted.
+    /// The mounted directory of the file system.
     pub root: Vec<u8>,
-    /// Where.
+    /// Mount point.
     pub point: Vec<u8>,
-    /// Which file system.
+    /// Type of the file system.
     pub kind: &'a [u8],
     source: Vec<u8>,
 }
 
 impl<'a> Mount<'a> {
-    /// Its paths need not be UTF-8.
+    /// Parses a line. The paths in it need not be UTF-8.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let mut words = line.split(|byte| *byte == b' ');
         let mut number = || str::from_utf8(words.next()?).ok();
@@ -51,7 +51,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// One for each mount in the namespace of this process.
+/// One line for each mount in the namespace of this process.
 pub fn mounts(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
     let namespace = fs::metadata(proc.join("self/ns/mnt"))?.ino();
     let text = fs::read(proc.join("self/mountinfo"))?;
@@ -68,7 +68,7 @@ pub fn mounts(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
     Ok(lines.collect())
 }
 
-/// One for each cgroup (v2), by the paths that /proc/PID/cgroup has; none where that is not mounted.
+/// One line for each cgroup (v2), with the path as in /proc/PID/cgroup. No lines if the v2 hierarchy is not mounted.
 pub fn cgroups(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
     let text = fs::read(proc.join("self/mountinfo"))?;
     let mut mounts = lines(&text).filter_map(Mount::parse);
@@ -82,13 +82,13 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
 }
 
-/// Those in a hierarchy that is mounted here.
+/// The cgroups in a hierarchy that is mounted here.
 fn below(root: &Path) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut left = vec![PathBuf::from("/")];
     while let Some(path) = left.pop() {
         let dir = root.join(path.strip_prefix("/").unwrap_or(&path));
-        // It may be gone meanwhile.
+        // The cgroup may be gone meanwhile.
         let (Ok(metadata), Ok(entries)) = (fs::metadata(&dir), fs::read_dir(&dir)) else {
             continue;
         };
@@ -97,7 +97,7 @@ fn below(root: &Path) -> Vec<Line> {
                 .number("cgroup_id", metadata.ino())
                 .text("path", path.as_os_str().as_bytes()),
         );
-        // Also while it is read.
+        // The cgroup may also disappear while its entries are read.
         for entry in entries.map_while(Result::ok) {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 left.push(path.join(entry.file_name()));
@@ -107,7 +107,7 @@ fn below(root: &Path) -> Vec<Line> {
     lines
 }
 
-/// What the kernel writes as three octal digits behind a backslash: blanks, and backslashes themselves.
+/// Decodes the kernel's three octal digits after a backslash, which stand for blanks and backslashes.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

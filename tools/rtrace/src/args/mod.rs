@@ -91,8 +91,7 @@ pub struct Cli {
     #[arg(long, global = true, hide_short_help = true, value_name = "PATH", default_value = control::DEBUGFS)]
     pub debugfs: PathBuf,
 
-    /// Session to work with: one that is there (`rtrace session list`) [default: default; `record`
-    /// makes one for itself]
+    /// Session to work with, which must exist (`rtrace session list`) [default: default; `record` makes one for itself]
     #[arg(long, global = true, hide_short_help = true, value_name = "NAME", value_parser = session::name)]
     #[arg(add = ArgValueCompleter::new(complete::sessions))]
     pub session: Option<String>,
@@ -175,8 +174,8 @@ pub enum Command {
 /// Options for the readers of a trace.
 #[derive(Debug, Args)]
 pub struct AccessArgs {
-    /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits.
-    /// If DIR is there already, only its files [default: 0700; with --group 0750]
+    /// Permissions of DIR, in octal, whatever the umask; its files get them without the x bits. If DIR exists already,
+    /// only its files get them [default: 0700; with --group 0750]
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     pub mode: Option<u32>,

@@ -74,7 +74,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub aux: bool,
 
-    /// Critical path of thread TID: its work and its waits
+    /// Critical path of a thread: its work and waits
     ///
     /// The path is followed back through the threads that woke it. Of several threads that had this id, the last is
     /// taken.
@@ -114,7 +114,7 @@ pub struct ReportArgs {
     #[arg(long, conflicts_with_all = ["graph", "html", "json", "rows"])]
     pub serve: bool,
 
-    /// Replace the FILE of --html if it is there
+    /// Replace the FILE of --html if it exists
     #[arg(hide_short_help = true)]
     #[arg(long, requires = "html")]
     pub force: bool,

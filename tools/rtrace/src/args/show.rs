@@ -71,7 +71,7 @@ pub struct ShowArgs {
     ])]
     pub input: Option<Option<PathBuf>>,
 
-    /// Print a trace that comes in at a receiver (`rtraced --listen`) meanwhile, from its beginning on
+    /// Print the trace that a receiver (`rtraced --listen`) gets at this moment, from its beginning
     #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
         "input", "buffer", "cpus", "cgroups", "functions",
@@ -79,8 +79,8 @@ pub struct ShowArgs {
     ])]
     pub connect: Option<String>,
 
-    /// For --connect: the trace of this machine, or of this name (HOST-UUID), once it comes; without, the one
-    /// that began last
+    /// For --connect: the trace of this machine, or of this name (HOST-UUID), once it begins; without it, the one that
+    /// began last
     #[arg(long, value_name = "NAME", requires = "connect")]
     pub of: Option<String>,
 
@@ -104,11 +104,11 @@ pub struct ShowArgs {
     #[arg(requires = "table")]
     pub rows: usize,
 
-    /// Print to FILE, new unless --force, not to standard output, where what COMMAND prints goes, too
+    /// Print to FILE (new unless --force), not to standard output, which COMMAND uses too
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Replace FILE if it is there
+    /// Replace FILE if it exists
     #[arg(long, requires = "output")]
     pub force: bool,
 

@@ -147,7 +147,7 @@ fn filter(args: &LatencyArgs, measured: Measured) -> Option<String> {
         false => format!("{cpu} >= {first} && {cpu} <= {last}"),
     });
     let all = [
-        // In the event, priorities of real-time threads are below 0.
+        // Priorities of real-time threads are below 0 in the event.
         args.rt.then(|| format!("{prio} < 0")),
         (!args.pids.is_empty()).then(|| any(pids.collect())),
         args.cpus.is_some().then(|| any(cpus.collect())),

@@ -160,14 +160,14 @@ pub enum Action {
 /// Source of a trace whose kernel has crashed.
 #[derive(Debug)]
 pub enum RecoverFrom {
-    /// In the reserved memory of a channel.
+    /// A reserved memory region of a channel.
     Reserved {
         /// The channel.
         channel: String,
         /// Whether the trace stays in the memory.
         keep: bool,
     },
-    /// In this dump of the kernel's memory.
+    /// This dump of the kernel's memory.
     Vmcore(PathBuf),
 }
 

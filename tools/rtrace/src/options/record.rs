@@ -74,7 +74,7 @@ pub struct Record {
     pub session: Option<Given<String>>,
     /// Whether the user named the destination. Otherwise it is a directory named after the time.
     pub is_named: bool,
-    /// Where the trace goes.
+    /// Destination of the trace.
     pub destination: Destination,
     /// Whether the names of functions are written with the trace.
     pub symbols: bool,

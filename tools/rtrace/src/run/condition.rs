@@ -144,9 +144,9 @@ fn set(
 /// A condition that occurred, as text.
 #[derive(Debug)]
 pub enum Happened {
-    /// It ends the recording.
+    /// The condition ends the recording.
     End(String),
-    /// It causes a snapshot.
+    /// The condition causes a snapshot.
     Snapshot(String),
 }
 

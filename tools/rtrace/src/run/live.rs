@@ -62,7 +62,6 @@ pub fn is_closed(error: &system::Error) -> bool {
 /// calls `excluded` again.
 ///
 /// A view that fails because the reader of its output is gone is no error.
-/// A view that fails because nobody reads what it writes is no error.
 pub fn look<T>(
     place: &Place,
     setup: &Setup,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A call that has begun.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Its name.
+    /// Name of the call.
     pub name: String,
     /// The arguments at the begin.
     pub arguments: Vec<Argument>,
@@ -21,7 +21,7 @@ pub struct Call {
     pub since: u64,
     /// The calling task.
     pub who: Who,
-    /// Its filter, if it has one.
+    /// Filter of the call, if it has one.
     pub wanted: Option<Arc<Wanted>>,
     /// The values that the filter compares.
     pub values: Values,

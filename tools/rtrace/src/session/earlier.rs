@@ -87,7 +87,7 @@ impl<'a> Earlier<'a> {
         session.and(channels).and(whose).and(idle)
     }
 
-    /// Disables channels that were created meanwhile. Such a channel exists as long as the session, and then records no
+    /// Disables channels that were created meanwhile. They exist as long as the session, and from now on record no
     /// events, with as little memory as possible.
     fn idle_new_channels(&self) -> Result<()> {
         let known = |name: &str| self.channels.iter().any(|c| c.channel.name() == name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--aux`: what other modules wrote beside the events, chunk by chunk.
+//! Report of the data that other modules recorded beside the events, chunk by chunk (`--aux`).
 
 use super::text::{more, table};
 use super::{bits, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
@@ -13,23 +13,23 @@ use std::fmt::{self, Write};
 use std::path::Path;
 use terminal::{printable, say};
 
-/// A chunk, as its event says it.
+/// A chunk, as its event describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Whose area it is in.
+    /// CPU whose area contains the chunk.
     pub cpu: u32,
-    /// Where in the CPU's stream it begins.
+    /// Position of the first byte in the CPU's stream.
     pub position: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Bytes that found no room before it.
+    /// Bytes lost before the chunk because the area was full.
     pub lost: u64,
     /// Bits of `rtrace_abi::aux::flags`.
     pub flags: u64,
 }
 
 impl Chunk {
-    /// Of an event; none if it is no chunk's.
+    /// Reads the chunk of an event. Returns `None` if the event describes no chunk.
     pub fn of(event: &Event<'_>) -> Option<Self> {
         let value = |name: &str| bits(event.value(event.layout.field(name)?));
         Some(Self {
@@ -41,14 +41,14 @@ impl Chunk {
         })
     }
 
-    /// Whether an event is a chunk's.
+    /// Returns whether events of this layout describe chunks.
     pub fn is(layout: &EventLayout) -> bool {
         let mut fields = rtrace_abi::aux::FIELDS.iter();
         fields.all(|field| layout.field(field.name).is_some())
     }
 }
 
-/// The events of chunks, and the error of a trace without any.
+/// Returns the events that describe chunks. If the trace has none, returns an error.
 pub fn events<'a>(
     catalogue: &Catalogue<'a>,
     option: &'static str,
@@ -66,30 +66,30 @@ pub fn events<'a>(
     }
 }
 
-/// The chunks of a trace.
+/// Analysis of the chunks of a trace.
 pub struct Aux {
     events: Vec<EventKey>,
     areas: Areas,
     rows: BTreeMap<(u32, u32, String), Row>,
 }
 
-/// Those of an event on a CPU.
+/// Chunks of one event on one CPU.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Row {
     event: String,
     cpu: u32,
     chunks: u64,
     bytes: u64,
-    /// Chunks in front of which, or in which, something is missing.
+    /// Chunks with data missing inside or before them.
     truncated: u64,
-    /// Bytes that found no room.
+    /// Bytes lost because the area was full.
     lost: u64,
-    /// Bytes of the chunks that are not in the trace.
+    /// Bytes of the chunks that are absent from the trace.
     missing: u64,
 }
 
 impl Aux {
-    /// Of the trace in `dir`, with these events.
+    /// Creates the analysis for the trace in `dir`, which has these events.
     pub fn new(catalogue: &Catalogue<'_>, dir: &Path) -> Result<Self, Missing> {
         let events = events(catalogue, "--aux")?.into_iter().map(key).collect();
         let areas = store::areas(dir, catalogue.metadata().uuid).unwrap_or_else(|error| {
@@ -137,7 +137,7 @@ impl Analysis for Aux {
             let told = same.iter().map(|(_, row)| row.lost);
             let told = told.fold(0, u64::saturating_add);
             if let Some(((class, cpu, _), last)) = same.last_mut() {
-                // Behind the last chunk there is no event that tells of it.
+                // No event reports the bytes lost after the last chunk.
                 let all = self.areas.of(*class, *cpu).map_or(0, |area| area.lost());
                 last.lost += all.saturating_sub(told);
             }
@@ -147,7 +147,7 @@ impl Analysis for Aux {
     }
 }
 
-/// The answer.
+/// Answer to `--aux`.
 #[derive(Debug, Serialize)]
 struct Found {
     areas: Vec<Row>,

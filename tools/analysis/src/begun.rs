@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What threads have begun and not ended yet: system calls, waits for locks.
+//! Operations that threads have begun and not ended: system calls, waits for locks.
 //!
-//! A begin and an end belong together if the same thread made both, and nothing that it may have done
-//! in between is missing.
+//! A begin and an end belong together under two conditions. The same thread made both, and no event of the
+//! thread in between is missing.
 
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
@@ -12,17 +12,18 @@ use super::Moment;
 use ahash::{HashMap, HashMapExt};
 use std::collections::HashSet;
 
-/// Who does something.
+/// The task that performs an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Doer {
     /// A thread.
     Thread(Serial),
-    /// The idle task of the CPU at this place: all of them are called 0.
+    /// The idle task of the CPU at this index. All idle tasks have the id 0.
     Idle(usize),
 }
 
 impl Doer {
-    /// The thread `tid`, which runs on the CPU at this place; none if nothing is known of it.
+    /// Returns the thread `tid`, which runs on the CPU at this index. Returns `None` if the thread is
+    /// unknown.
     fn of(tid: i64, cpu: usize, schedule: &Schedule) -> Option<Self> {
         match tid {
             0 => Some(Self::Idle(cpu)),
@@ -30,14 +31,14 @@ impl Doer {
         }
     }
 
-    /// Whether nothing of what it does on this CPU now can be missing.
+    /// Returns whether no event of the task on this CPU can be missing at this moment.
     pub fn is_followed(self, now: &Moment<'_>) -> bool {
         let schedule = now.schedule;
         schedule.is_whole(now.cpu)
             && (schedule.all_whole() || self.runs(schedule, &schedule.runners()))
     }
 
-    /// Whether it is known to run. Then nothing that happens elsewhere is about it.
+    /// Returns whether the task is known to run. An event on another CPU cannot concern a running task.
     fn runs(self, schedule: &Schedule, runners: &HashSet<Serial>) -> bool {
         match self {
             Self::Thread(serial) => runners.contains(&serial),
@@ -46,7 +47,7 @@ impl Doer {
     }
 }
 
-/// What was begun: of each thread what has a key of its own, as `T`.
+/// Operations that have begun. Each thread can have one per key; `T` describes an operation.
 #[derive(Debug)]
 pub struct Begun<K, T> {
     open: HashMap<Doer, Vec<Open<K, T>>>,
@@ -59,14 +60,14 @@ struct Open<K, T> {
     what: T,
 }
 
-/// What has ended, and how long it took.
+/// An operation that has ended, with its duration.
 #[derive(Debug)]
 pub struct Ended<T> {
-    /// What it is.
+    /// Description of the operation.
     pub what: T,
-    /// When it began, in clock ticks.
+    /// Time of the begin, in clock ticks.
     pub since: u64,
-    /// Clock ticks from then on.
+    /// Duration in clock ticks.
     pub ticks: u64,
 }
 
@@ -79,8 +80,8 @@ impl<K, T> Default for Begun<K, T> {
 }
 
 impl<K: PartialEq, T> Begun<K, T> {
-    /// Something begins, instead of what the thread had begun under this key. It is forgotten at once
-    /// if the end of something older may come.
+    /// Begins an operation. It replaces the thread's operation with the same key. If the end of an older
+    /// operation may still follow, the new one is forgotten at once.
     pub fn begin(&mut self, doer: Doer, key: K, what: T, now: &Moment<'_>) {
         self.take(doer, &key);
         if doer.is_followed(now) {
@@ -90,13 +91,13 @@ impl<K: PartialEq, T> Begun<K, T> {
         }
     }
 
-    /// Whether a thread has begun something under this key.
+    /// Returns whether a thread has begun an operation with this key.
     pub fn has(&self, doer: Doer, key: &K) -> bool {
         let open = self.open.get(&doer);
         open.is_some_and(|open| open.iter().any(|open| open.key == *key))
     }
 
-    /// Ends the operation that a thread began under this key. None if its beginning is not known.
+    /// Ends the operation that a thread began under this key. Returns `None` if its beginning is not known.
     pub fn end(&mut self, doer: Doer, key: &K, now: &Moment<'_>) -> Option<Ended<T>> {
         let open = self.take(doer, key)?;
         now.schedule.is_whole(now.cpu).then(|| Ended {
@@ -121,27 +122,28 @@ impl<K: PartialEq, T> Begun<K, T> {
         Some(found)
     }
 
-    /// All that has not ended.
+    /// Returns all operations that have not ended.
     pub fn open(&self) -> impl Iterator<Item = (&K, &T)> {
         let open = self.open.values().flatten();
         open.map(|open| (&open.key, &open.what))
     }
 
-    /// The trace is over. Returns what has not ended.
+    /// Returns the operations that have not ended at the end of the trace.
     pub fn rest(&mut self) -> Vec<T> {
         let open = self.open.drain().flat_map(|(_, open)| open);
         open.map(|open| open.what).collect()
     }
 
-    /// A CPU has switched. Returns what is forgotten: its end could be that of another.
+    /// Handles a switch of a CPU. Returns the operations that it forgets, because a later end could belong
+    /// to another operation.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) -> Vec<T> {
-        // It may go on where events are missing.
+        // The thread may continue on a CPU whose events are missing.
         let left = (!now.schedule.all_whole()).then_some(switch.prev_tid);
         let gone = switch.instead_of.into_iter().chain(left);
         self.forget(gone.filter_map(|tid| Doer::of(tid, now.cpu, now.schedule)))
     }
 
-    /// A CPU has switched. Returns what the thread that left it had begun, if that has ended.
+    /// Handles a switch of a CPU. If the thread that left the CPU has ended, returns its operations.
     pub fn ended(&mut self, switch: &Switch<'_>, now: &Moment<'_>) -> Vec<T> {
         let gone = switch.left.is_end().then_some(switch.prev_tid);
         self.forget(
@@ -150,9 +152,9 @@ impl<K: PartialEq, T> Begun<K, T> {
         )
     }
 
-    /// Events may be missing on a CPU from here on. Returns what is forgotten.
+    /// Handles a loss: events of a CPU may be missing from now on. Returns the operations that it forgets.
     pub fn lost(&mut self, schedule: &Schedule) -> Vec<T> {
-        // Who runs elsewhere is not there.
+        // A thread that is known to run on a whole CPU does not run on the CPU with the loss.
         let doers = self.open.keys().copied();
         let runners = schedule.runners();
         let gone: Vec<_> = doers

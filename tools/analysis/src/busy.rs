@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tasks that used the CPUs, as the schedule has it: the summary's account is that of `--threads` and `--cpu`.
+//! CPU time of tasks, taken from the schedule. The summary, `--threads` and `--cpu` show the same figures.
 
 use super::schedule::{Schedule, Span, State};
 use super::tasks::Life;
@@ -13,23 +13,23 @@ use serde::Serialize;
 pub struct Task {
     /// Thread id.
     pub tid: i64,
-    /// Its name while it ran.
+    /// Name of the task while it ran.
     pub comm: String,
-    /// On all CPUs.
+    /// CPU time on all CPUs.
     pub cpu_time_ns: u64,
 }
 
 /// A CPU's time, in clock ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// In the idle task.
+    /// Time in the idle task.
     pub idle: u64,
-    /// In any other.
+    /// Time in all other tasks.
     pub busy: u64,
 }
 
 impl Times {
-    /// Adds the time in which it ran a task.
+    /// Adds the time in which the CPU ran a task.
     pub fn add(&mut self, ran: &Span) {
         let sum = match ran.tid {
             0 => &mut self.idle,
@@ -38,23 +38,24 @@ impl Times {
         *sum = sum.saturating_add(ran.ticks());
     }
 
-    /// The rest of a trace of `ticks`: before the CPU's first event, and where events may be missing.
+    /// Returns the unknown part of a trace of `ticks`: before the first event of the CPU, and where events
+    /// may be missing.
     pub fn unknown(&self, ticks: u64) -> u64 {
         ticks.saturating_sub(self.busy.saturating_add(self.idle))
     }
 }
 
-/// Gathers CPU time.
+/// Sums of CPU time.
 #[derive(Debug, Default)]
 pub struct BusyTasks {
     /// Ticks by thread and name.
     ticks: HashMap<(i64, Life, Vec<u8>), u64>,
-    /// By the number of the CPU.
+    /// Times by CPU number.
     cpus: HashMap<u32, Times>,
 }
 
 impl BusyTasks {
-    /// A thread did something for a while.
+    /// Adds a span of a thread.
     pub fn add(&mut self, span: &Span, schedule: &Schedule) {
         let (State::Running, Some(cpu)) = (span.state, span.cpu) else {
             return;
@@ -70,12 +71,12 @@ impl BusyTasks {
         *sum = sum.saturating_add(span.ticks());
     }
 
-    /// The time of a CPU.
+    /// Returns the times of a CPU.
     pub fn times(&self, cpu: u32) -> Times {
         self.cpus.get(&cpu).copied().unwrap_or_default()
     }
 
-    /// Every task but the idle ones, the busiest first.
+    /// Returns all tasks except the idle tasks, the busiest first.
     pub fn sorted(&self, clock: Clock) -> Vec<Task> {
         let mut tasks: Vec<_> = self
             .ticks

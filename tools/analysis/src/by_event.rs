@@ -5,14 +5,15 @@
 use super::EventKey;
 use ahash::HashMap;
 
-/// Channels and ids below these numbers are in the index. The module numbers both from 0 on.
+/// Limits of the index. The module assigns channel numbers and event ids from 0 upwards.
 const CLASSES: u32 = 16;
 const IDS: u32 = 4096;
 
-/// A map from events: an index, and for numbers that only a hostile trace has, a map.
+/// A map from events. Small numbers use an index; larger numbers, which only a hostile trace has, use a
+/// hash map.
 #[derive(Clone, Debug)]
 pub struct ByEvent<T> {
-    /// By stream class and id.
+    /// Values by stream class and id.
     classes: Vec<Vec<Option<T>>>,
     far: HashMap<EventKey, T>,
     /// Number of events.
@@ -30,7 +31,7 @@ impl<T> Default for ByEvent<T> {
 }
 
 impl<T> ByEvent<T> {
-    /// The value of an event.
+    /// Returns the value of an event.
     pub fn get(&self, key: &EventKey) -> Option<&T> {
         let ids = self.classes.get(key.0 as usize);
         match ids.and_then(|ids| ids.get(key.1 as usize)) {
@@ -40,7 +41,7 @@ impl<T> ByEvent<T> {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns a mutable reference to the value of an event.
     pub fn get_mut(&mut self, key: &EventKey) -> Option<&mut T> {
         let ids = self.classes.get_mut(key.0 as usize);
         match ids.and_then(|ids| ids.get_mut(key.1 as usize)) {
@@ -72,7 +73,7 @@ impl<T> ByEvent<T> {
         ids[id] = Some(value);
     }
 
-    /// The value of an event, which is the default one at first.
+    /// Returns the value of an event. Inserts the default value first if there is none.
     pub fn get_or_default(&mut self, key: EventKey) -> &mut T
     where
         T: Default,
@@ -86,12 +87,12 @@ impl<T> ByEvent<T> {
         }
     }
 
-    /// Whether there is no event.
+    /// Returns whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The events and their values.
+    /// Returns the events with their values.
     pub fn iter(&self) -> impl Iterator<Item = (EventKey, &T)> {
         let near = (0..).zip(&self.classes).flat_map(|(class, ids)| {
             let ids = (0..).zip(ids);
@@ -100,7 +101,7 @@ impl<T> ByEvent<T> {
         near.chain(self.far.iter().map(|(key, value)| (*key, value)))
     }
 
-    /// The events.
+    /// Returns the events.
     pub fn keys(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.iter().map(|(key, _)| key)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! System calls of some names, entry and exit as one: what was asked for, and what came of it.
+//! System calls of given names. Entry and exit are one call, with its arguments and its result.
 
 use super::begun::Begun;
 use super::schedule::Schedule;
@@ -11,24 +11,24 @@ use super::whose::Owner;
 use super::{bits, integer, key, text, Catalogue, EventKey, Moment};
 use ctf::Event;
 
-/// Arguments that are looked at, at most.
+/// Maximum number of arguments that are read.
 const ARGUMENTS: usize = 3;
 
-/// A system call to look at.
+/// A system call to follow.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<C> {
-    /// Its name.
+    /// Name of the call.
     pub name: &'static str,
-    /// What it is for who wants it.
+    /// Meaning of the call for the analysis.
     pub does: C,
-    /// The names of integer arguments, in the order in which they are wanted; empty where the call has
-    /// none there.
+    /// Names of integer arguments, in the order in which the analysis needs them. The name is empty if the
+    /// call has no such argument.
     pub arguments: [&'static str; ARGUMENTS],
-    /// The name of an argument that is a text, if one is wanted.
+    /// Name of a string argument, if the analysis needs one.
     pub text: Option<&'static str>,
 }
 
-/// The system calls of a trace that are looked at.
+/// The followed system calls of a trace.
 #[derive(Debug)]
 pub struct Calls<C: 'static> {
     wanted: &'static [Wanted<C>],
@@ -36,19 +36,19 @@ pub struct Calls<C: 'static> {
     open: Begun<(), Entry<C>>,
 }
 
-/// What an event is, and what is where in it.
+/// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]
 struct Kind<C> {
     call: Which<C>,
     edge: Edge,
 }
 
-/// Which call an event is of.
+/// The call of an event.
 #[derive(Clone, Copy, Debug)]
 enum Which<C> {
-    /// The one that does this.
+    /// The call with this meaning.
     Own(C),
-    /// The one whose number is in this field; its arguments have numbers, too.
+    /// The call whose number is in this field. Its arguments have numbers instead of names.
     OfNumber(usize),
 }
 
@@ -63,42 +63,43 @@ enum Edge {
     },
 }
 
-/// What the entry of a call said.
+/// Values from the entry of a call.
 #[derive(Clone, Debug)]
 pub struct Entry<C> {
-    /// What it does.
+    /// Meaning of the call.
     pub does: C,
-    /// Who made it.
+    /// Process or thread that made the call.
     pub owner: Owner,
-    /// Which of those that had the owner's id.
+    /// Life of the owner's id.
     pub life: Life,
     /// The thread that made it.
     pub tid: i64,
-    /// The name of its process, if that is known.
+    /// Name of the thread's process, if it is known.
     pub comm: Option<Vec<u8>>,
-    /// The values of the wanted arguments; a signed one as its 64 bits.
+    /// Values of the wanted arguments. A signed value is stored as its 64 bits.
     pub arguments: [Option<u64>; ARGUMENTS],
-    /// The value of the wanted text.
+    /// Value of the wanted string.
     pub text: Option<Vec<u8>>,
 }
 
 /// A call that has returned.
 #[derive(Debug)]
 pub struct Call<C> {
-    /// What it does.
+    /// Meaning of the call.
     pub does: C,
-    /// What it returned.
+    /// Return value.
     pub ret: i64,
-    /// What its entry said; none if that is not known.
+    /// Values from the entry; `None` if the entry is not known.
     pub entry: Option<Entry<C>>,
-    /// When it began, in clock ticks, if that is known.
+    /// Time of the begin in clock ticks; the time of the exit if the begin is not known.
     pub since: u64,
-    /// Clock ticks from then on.
+    /// Duration in clock ticks; 0 if the begin is not known.
     pub ticks: u64,
 }
 
 impl<C: Copy + PartialEq> Calls<C> {
-    /// Those of `wanted` that the trace has, if any of them is complete and it is known who made it.
+    /// Finds the calls of `all` in the trace. Returns `None` if no call has both entry and exit with a
+    /// known thread.
     pub fn new(catalogue: &Catalogue<'_>, all: &'static [Wanted<C>]) -> Option<Self> {
         let mut events = Vec::new();
         for wanted in all {
@@ -126,7 +127,7 @@ impl<C: Copy + PartialEq> Calls<C> {
         if events.is_empty() {
             return None;
         }
-        // The events of 32-bit programs.
+        // Events of 32-bit programs.
         for name in [
             "compat_syscall_entry_unknown",
             "compat_syscall_exit_unknown",
@@ -156,18 +157,18 @@ impl<C: Copy + PartialEq> Calls<C> {
         })
     }
 
-    /// The events that they are made from. Each is known by its place in this list.
+    /// Returns the events that the calls are read from. `event` identifies each by its index in this list.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.events.iter().map(|(key, _)| *key)
     }
 
-    /// Whether the trace has a call for which this holds.
+    /// Returns whether the trace has a call for which `has` returns true.
     pub fn any(&self, has: impl Fn(C) -> bool) -> bool {
         let mut calls = self.events.iter().map(|(_, kind)| kind.call);
         calls.any(|call| matches!(call, Which::Own(does) if has(does)))
     }
 
-    /// One of these events; if a call returns with it, which.
+    /// Processes an event. Returns the call that the event completes.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Call<C>> {
         let Kind { call, edge } = self.events[which].1;
         let (does, edge) = match call {
@@ -175,7 +176,7 @@ impl<C: Copy + PartialEq> Calls<C> {
             Which::OfNumber(id) => match self.of_number(id, edge, event) {
                 Some(found) => found,
                 None => {
-                    // It is in another call now.
+                    // The thread is in another call now.
                     let doer = now.doer();
                     doer.and_then(|doer| self.open.end(doer, &(), now));
                     return None;
@@ -215,7 +216,8 @@ impl<C: Copy + PartialEq> Calls<C> {
         }
     }
 
-    /// The kind of the call whose number is in the field `id`, and where its arguments are.
+    /// Returns the meaning of the call whose number is in the field `id`, with the indexes of its
+    /// arguments.
     fn of_number(&self, id: usize, edge: Edge, event: &Event<'_>) -> Option<(C, Edge)> {
         let number = CallName::OfNumber(id);
         let name = number.of(event);
@@ -237,17 +239,17 @@ impl<C: Copy + PartialEq> Calls<C> {
         Some((wanted.does, edge))
     }
 
-    /// What the entries of calls said that have not returned.
+    /// Returns the entries of the calls that have not returned.
     pub fn open(&self) -> impl Iterator<Item = &Entry<C>> {
         self.open.open().map(|(_, entry)| entry)
     }
 
-    /// A CPU has switched.
+    /// Handles a switch of a CPU.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         self.open.switch(switch, now);
     }
 
-    /// Events may be missing on a CPU from here on.
+    /// Handles a loss: events of a CPU may be missing from now on.
     pub fn lost(&mut self, schedule: &Schedule) {
         self.open.lost(schedule);
     }

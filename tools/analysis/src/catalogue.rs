@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which events a trace has, and the values of their fields.
+//! The events of a trace, and access to the values of their fields.
 
 use super::whose::Whose;
 use ctf::{EventLayout, Metadata, StreamClass, Value};
 use std::collections::BTreeMap;
 
-/// Which event: its stream class, and its id there.
+/// Identity of an event: its stream class, and its id in that class.
 pub type EventKey = (u32, u32);
 
-/// The events of a trace by name. Where several channels have an event it is the first one's, so
-/// that nothing is counted twice.
+/// The events of a trace by name. If several channels have an event, the catalogue has the event of the
+/// first channel. An event is therefore counted once.
 #[derive(Debug)]
 pub struct Catalogue<'a> {
     metadata: &'a Metadata,
@@ -18,7 +18,7 @@ pub struct Catalogue<'a> {
 }
 
 impl<'a> Catalogue<'a> {
-    /// Of a trace with this description.
+    /// Creates the catalogue of a trace with this description.
     pub fn new(metadata: &'a Metadata) -> Self {
         let mut events = BTreeMap::new();
         for class in &metadata.streams {
@@ -29,62 +29,62 @@ impl<'a> Catalogue<'a> {
         Self { metadata, events }
     }
 
-    /// The event of this name.
+    /// Returns the event with this name.
     pub fn event(&self, name: &str) -> Option<&'a EventLayout> {
         self.events.get(name).copied()
     }
 
-    /// All events, sorted by name.
+    /// Returns all events, sorted by name.
     pub fn events(&self) -> impl Iterator<Item = &'a EventLayout> + '_ {
         self.events.values().copied()
     }
 
-    /// The channel of an event.
+    /// Returns the channel of an event.
     pub fn class(&self, layout: &EventLayout) -> Option<&'a StreamClass> {
         self.metadata.stream(layout.stream_id)
     }
 
-    /// Whether it is known which thread each event of this kind happens to.
+    /// Returns whether the thread of each event with this layout is known.
     pub fn knows_thread(&self, layout: &EventLayout) -> bool {
         self.has_switches() || self.says_thread(layout)
     }
 
-    /// Whether each event of this kind says itself which thread it happens to.
+    /// Returns whether each event with this layout records its thread.
     pub fn says_thread(&self, layout: &EventLayout) -> bool {
         self.class(layout)
             .is_some_and(|class| Whose::of(class).has_tid())
     }
 
-    /// Whether the trace tells who runs on each CPU.
+    /// Returns whether the trace records the task that runs on each CPU.
     pub fn has_switches(&self) -> bool {
         self.event("sched_switch").is_some()
     }
 
-    /// Whether it tells when threads are woken.
+    /// Returns whether the trace records wake-ups of threads.
     pub fn has_wakeups(&self) -> bool {
         let mut names = ["sched_waking", "sched_wakeup"].iter();
         names.any(|name| self.event(name).is_some())
     }
 
-    /// Whether it is an event of the state: of what there was before the trace.
+    /// Returns whether the event belongs to the initial state, which describes the system before the trace.
     pub fn is_state(&self, (class, id): EventKey) -> bool {
         let class = self.metadata.stream(class);
         let layout = class.and_then(|class| class.events.get(&id));
         layout.is_some_and(|layout| layout.name.starts_with("lttng_statedump_"))
     }
 
-    /// The trace's description.
+    /// Returns the trace's description.
     pub fn metadata(&self) -> &'a Metadata {
         self.metadata
     }
 }
 
-/// Which event a layout is.
+/// Returns the identity of a layout's event.
 pub fn key(layout: &EventLayout) -> EventKey {
     (layout.stream_id, layout.id)
 }
 
-/// The value of an integer.
+/// Returns the value of an integer.
 pub fn integer(value: Option<Value<'_>>) -> Option<i64> {
     match value? {
         Value::Signed(number) => Some(number),
@@ -93,7 +93,7 @@ pub fn integer(value: Option<Value<'_>>) -> Option<i64> {
     }
 }
 
-/// The value of an integer as its 64 bits: of an address, say.
+/// Returns the 64 bits of an integer, for example of an address.
 pub fn bits(value: Option<Value<'_>>) -> Option<u64> {
     match value? {
         Value::Signed(number) => Some(number as u64),
@@ -102,7 +102,7 @@ pub fn bits(value: Option<Value<'_>>) -> Option<u64> {
     }
 }
 
-/// The value of a text.
+/// Returns the value of a string.
 pub fn text(value: Option<Value<'_>>) -> Option<&[u8]> {
     match value? {
         Value::Text(text) => Some(text),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--cpu`: how long each CPU was busy, idle, and in interrupts.
+//! Time that each CPU was busy, idle, and in interrupts (`--cpu`).
 
 use super::busy::Times;
 use super::interrupts::{Interrupt, Interrupts};
@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use terminal::duration;
 
-/// The CPUs of a trace.
+/// Analysis of the CPUs of a trace.
 pub struct Cpus {
     clock: Clock,
     has_hard: bool,
     has_soft: bool,
-    /// By number.
+    /// CPUs by number.
     cpus: BTreeMap<u32, Cpu>,
 }
 
@@ -32,7 +32,7 @@ struct Cpu {
 }
 
 impl Cpus {
-    /// Of a trace with these events.
+    /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
         if !catalogue.has_switches() {
             return Err(Missing {
@@ -97,24 +97,25 @@ impl Analysis for Cpus {
     }
 }
 
-/// The answer.
+/// Answer to `--cpu`.
 #[derive(Debug, Serialize)]
 struct Found {
     cpus: Vec<Row>,
 }
 
-/// A CPU.
+/// Row of a CPU.
 #[derive(Debug, Serialize)]
 struct Row {
     cpu: u32,
-    /// A thread ran.
+    /// Time in which a thread ran.
     busy_ns: u64,
-    /// The idle task ran.
+    /// Time in which the idle task ran.
     idle_ns: u64,
-    /// What ran is not known: before its first event, or where events were lost.
+    /// Time for which the running task is not known: before the first event of the CPU, or where events
+    /// were lost.
     unknown_ns: u64,
-    /// In hard interrupts, and in soft ones without the hard ones that came meanwhile: parts of the
-    /// time that it was busy or idle. None if they are not in the trace.
+    /// Time in hard interrupts, and in soft interrupts without nested hard interrupts. Both are parts of
+    /// the busy or idle time. `None` if the trace does not have these interrupts.
     hard_ns: Option<u64>,
     soft_ns: Option<u64>,
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What came late: a thread that had to wait for a CPU, one that had to give it up, or a timer that had to wait for
-//! interrupts.
+//! Delays: a thread waited for a CPU, a thread gave up its CPU late, or interrupts delayed a timer.
 //!
-//! The module measures these where they come at last, each by an event of its own.
+//! The module measures a delay when it ends, and records it in an event of its own.
 
 use super::engine::Engine;
 use super::loss::Account;
@@ -18,65 +17,67 @@ use std::ops::ControlFlow;
 use store::Trace;
 use terminal::printable;
 
-/// Something that came late.
+/// A delay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Delay {
-    /// By how much.
+    /// Length of the delay.
     pub latency_ns: u64,
-    /// When it came then, by the trace's clock: that of the switch, if there is one and the trace has it.
+    /// End of the delay by the trace's clock: the time of the switch if the trace has it, otherwise of the
+    /// event.
     #[serde(skip)]
     pub end: u64,
-    /// When the event came that tells of it.
+    /// Time of the event that reports the delay.
     #[serde(skip)]
     pub told: u64,
-    /// When it came, since the epoch.
+    /// End of the delay since the epoch.
     pub came_ns: Option<i64>,
-    /// On which CPU.
+    /// CPU of the delay.
     pub cpu: i64,
-    /// Who had to wait, kept the CPU, or was interrupted.
+    /// The thread that waited, kept the CPU, or was interrupted.
     pub thread: Thread,
-    /// Its process.
+    /// The thread's process.
     pub pid: i64,
-    /// What it was.
+    /// Kind of the delay.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What came late.
+/// Kind of a delay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum What {
-    /// A thread that was woken.
+    /// A woken thread ran late.
     Wakeup {
-        /// Who woke it, or was interrupted by what did.
+        /// The thread that woke it, or that was interrupted by the waking handler.
         waker: Thread,
-        /// Where that was.
+        /// CPU of the waker.
         waker_cpu: i64,
         /// Whether an interrupt or a softirq woke it.
         in_interrupt: bool,
-        /// Who left the CPU then.
+        /// The thread that left the CPU when the delay ended.
         prev: Thread,
     },
-    /// The thread was asked to give up the CPU.
+    /// The thread gave up the CPU late after a request.
     Preempt {
-        /// Whether it was preempted then; else it gave it up by itself.
+        /// Whether the thread was preempted; otherwise it gave up the CPU by itself.
         preempted: bool,
-        /// Whether it was asked to do so at the next tick, or on its return to user space.
+        /// Whether the request was lazy: to give up the CPU at the next tick, or on the return to user
+        /// space.
         lazy: bool,
-        /// For how long that had been so before.
+        /// Time for which a lazy request had existed before.
         lazy_before_ns: u64,
-        /// Who asked, or was interrupted by what did.
+        /// The thread that made the request, or that was interrupted by the handler which made it.
         asker: Thread,
-        /// Where that was.
+        /// CPU of the asker.
         asker_cpu: i64,
-        /// Whether an interrupt or a softirq asked.
+        /// Whether an interrupt or a softirq made the request.
         in_interrupt: bool,
-        /// Who got the CPU then.
+        /// The thread that got the CPU when the delay ended.
         next: Thread,
     },
-    /// A timer of the CPU.
+    /// A timer of the CPU expired late.
     Timer {
-        /// Where it has interrupted the thread.
+        /// Address at which the timer interrupted the thread.
         ip: u64,
     },
 }
@@ -84,11 +85,11 @@ pub enum What {
 /// A thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Thread {
-    /// Its id; 0 is the idle task.
+    /// Thread id; 0 is the idle task.
     pub tid: i64,
-    /// Its name.
+    /// Name of the thread.
     pub comm: String,
-    /// Its priority, if the event tells it: below 0 are those of real time.
+    /// Priority, if the event has it. Values below 0 are real-time priorities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prio: Option<i64>,
 }
@@ -113,11 +114,11 @@ impl fmt::Display for Thread {
     }
 }
 
-/// Gathers the longest delay of a kind.
+/// Analysis that finds the longest delay of a kind.
 struct Longest {
     latency: Latency,
     clock: Clock,
-    /// By the place of the CPU: the last switch, and the thread that it was to.
+    /// Time and next thread of the last switch, by CPU index.
     switches: HashMap<usize, (u64, i64)>,
     found: Option<Delay>,
 }
@@ -144,7 +145,7 @@ impl Analysis for Longest {
 }
 
 impl Delay {
-    /// That of an event.
+    /// Reads the delay of an event. Returns `None` if the event lacks a field.
     fn of(
         latency: Latency,
         event: &Event<'_>,
@@ -155,7 +156,8 @@ impl Delay {
         let value = |name: &str| event.value(event.layout.field(name)?);
         let number = |name: &str| integer(value(name));
         let thread = Thread::of(event, "")?;
-        // When there was a switch to a thread: just before, if it was not lost.
+        // The switch to a thread directly precedes the event. If the switch was lost, the event's time
+        // replaces it.
         let switch_to = |thread: &Thread| {
             let switch = switch.filter(|(_, next)| *next == thread.tid);
             switch.map_or(event.timestamp, |(time, _)| time)
@@ -201,7 +203,8 @@ impl Delay {
         })
     }
 
-    /// The longest one of a kind in a trace, the first of several; none if it has none.
+    /// Finds the longest delay of a kind in a trace; of equal ones the first. Returns `None` if the trace
+    /// has no such delay.
     pub fn longest(latency: Latency, trace: &Trace) -> system::Result<Option<Self>> {
         let longest = Box::new(Longest {
             latency,
@@ -223,7 +226,7 @@ impl Delay {
         Ok(analyses.iter_mut().find_map(|longest| longest.found.take()))
     }
 
-    /// What was measured.
+    /// Returns the kind of latency that was measured.
     pub fn measured(&self) -> Latency {
         match self.what {
             What::Wakeup { .. } => Latency::Wakeup,
@@ -232,7 +235,7 @@ impl Delay {
         }
     }
 
-    /// Since the epoch, when it should have come.
+    /// Returns the time since the epoch at which the delay began.
     pub fn due_ns(&self) -> Option<i64> {
         self.came_ns?
             .checked_sub(i64::try_from(self.latency_ns).ok()?)

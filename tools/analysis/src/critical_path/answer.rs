@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What was found of a thread's path.
+//! The answer to `--critical-path`.
 
 use super::segment::{Segment, What};
 use crate::text::{more, or_unknown, percent, table};
@@ -13,47 +13,49 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
 use terminal::{date, duration, printable};
 
-/// The path of a thread.
+/// The critical path of a thread.
 #[derive(Debug, Serialize)]
 pub struct Found {
     tid: i64,
     comm: Option<String>,
-    /// When it begins, since the epoch; none if the trace does not have the thread.
+    /// Begin of the path, since the epoch; `None` if the trace does not have the thread.
     begin_ns: Option<i64>,
-    /// Of the whole path: the durations of its segments, and the sums, add up to it.
+    /// Duration of the path. The durations of its segments add up to it, and also those of the sums.
     duration_ns: u64,
-    /// Whether the trace tells interrupts and timers from the threads in which they came.
+    /// Whether the trace has interrupts and timers, so that their handlers are distinct from the
+    /// interrupted threads.
     interrupts_recorded: bool,
-    /// How often older changes had to be forgotten: then a part of a long sleep is unknown.
+    /// Number of times that older changes were forgotten. If it is not 0, a part of a long sleep is
+    /// unknown.
     forgotten: u64,
-    /// In order of time.
+    /// Segments in order of time.
     segments: Vec<Row>,
-    /// The longest first.
+    /// Sums, the longest first.
     sums: Vec<Sum>,
 }
 
-/// A segment.
+/// Row of a segment.
 #[derive(Debug, Serialize)]
 struct Row {
-    /// When it begins, since the epoch.
+    /// Begin since the epoch.
     from_ns: Option<i64>,
     duration_ns: u64,
-    /// The thread that was on the way.
+    /// The thread on the path.
     tid: i64,
     comm: Option<String>,
     state: &'static str,
-    /// The thread that waited for it; none if it is the one whose path this is.
+    /// The thread that waited for this thread; `None` if this thread is the one of `--critical-path`.
     waiter: Option<i64>,
     waiter_comm: Option<String>,
-    /// Where runnable: the CPU that it waited for, and who ran there, 0 for the idle task.
+    /// For runnable: the CPU that the thread waited for, and the thread that ran there. 0 is the idle task.
     cpu: Option<u32>,
     runner: Option<i64>,
     runner_comm: Option<String>,
-    /// Where blocked: what woke it.
+    /// For blocked: the handler that woke the thread.
     woken_by: Option<String>,
 }
 
-/// What a thread did in all.
+/// Total time of a thread in one state.
 #[derive(Debug, Serialize)]
 struct Sum {
     tid: i64,
@@ -64,7 +66,7 @@ struct Sum {
 }
 
 impl Found {
-    /// These segments were found.
+    /// Creates the answer from these segments.
     pub fn new(
         clock: Clock,
         tid: i64,
@@ -75,7 +77,7 @@ impl Found {
     ) -> Self {
         let comm = |tid: i64| names.get(&tid).cloned();
         let begin = segments.first().map_or(0, |segment| segment.from);
-        // Nanoseconds of the path, at this moment: so that differences add up.
+        // Nanoseconds from the begin of the path. Differences of these values add up to the duration.
         let at = |time: u64| clock.nanoseconds(time - begin);
         let epoch = |time| i64::try_from(clock.since_epoch(time)).ok();
         let mut sums: BTreeMap<(i64, &'static str), (u64, u64)> = BTreeMap::new();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a CPU does instead of the thread that runs there: the handlers of interrupts and timers. Who
-//! is woken meanwhile is not woken by that thread.
+//! Handlers of interrupts and timers that run on a CPU. A wake-up inside a handler does not come from the
+//! interrupted thread.
 
 use crate::interrupts::softirq_name;
 use crate::schedule::Schedule;
@@ -10,7 +10,7 @@ use ctf::{Event, EventLayout};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Events at the begin and at the end of handlers, and the field that both have.
+/// Events at the begin and at the end of handlers, and the field that both events have.
 const PAIRS: [(&str, &str, &str); 8] = [
     ("irq_handler_entry", "irq_handler_exit", "irq"),
     ("irq_softirq_entry", "irq_softirq_exit", "vec"),
@@ -29,35 +29,35 @@ const PAIRS: [(&str, &str, &str); 8] = [
     ),
     ("irq_work_entry", "irq_work_exit", "vector"),
 ];
-/// The places of some of them.
+/// Indexes of some of the pairs.
 const HARD: usize = 0;
 const SOFT: usize = 1;
 const HRTIMER: usize = 2;
 const TIMER: usize = 3;
 
-/// Who woke a thread.
+/// Source of a wake-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waker {
     /// Another thread.
     Thread(i64),
-    /// A handler: what it is called.
+    /// A handler, by its name.
     Handler(Rc<str>),
-    /// Nobody knows.
+    /// The source is not known.
     Unknown,
 }
 
-/// The handlers that run on each CPU at a moment.
+/// The handlers that run on each CPU at one moment.
 #[derive(Debug)]
 pub struct Handlers {
     events: Vec<(EventKey, Kind)>,
-    /// By the place of the CPU: those that are known since its last switch, the newest last. A CPU that
-    /// is not in it has not switched yet, or not since events were lost.
+    /// Running handlers by CPU index, the innermost last. A CPU has no entry before its first switch, and
+    /// after a loss until its next switch.
     open: HashMap<usize, Vec<Open>>,
     names: HashMap<(usize, u64), Rc<str>>,
     idle: Rc<str>,
 }
 
-/// What an event tells, and in which fields.
+/// Pair of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     pair: usize,
@@ -74,7 +74,7 @@ struct Open {
 }
 
 impl Handlers {
-    /// Of a trace with these events.
+    /// Creates the handlers for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Self {
         let mut events = Vec::new();
         for (pair, (entry, exit, field)) in PAIRS.into_iter().enumerate() {
@@ -99,18 +99,19 @@ impl Handlers {
         }
     }
 
-    /// The events that they are made from. Each is known by its place in this list.
+    /// Returns the events that the handlers are read from. `event` identifies each by its index in this
+    /// list.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.events.iter().map(|(key, _)| *key)
     }
 
-    /// Whether the trace has hard and soft interrupts, and timers.
+    /// Returns whether the trace has hard interrupts, soft interrupts and timers.
     pub fn has_all(&self) -> bool {
         let has = |pair| self.events.iter().any(|(_, kind)| kind.pair == pair);
         [HARD, SOFT, HRTIMER].into_iter().all(has)
     }
 
-    /// One of these events.
+    /// Processes an event.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<()> {
         let kind = self.events[which].1;
         let number = bits(event.value(kind.number))?;
@@ -121,7 +122,7 @@ impl Handlers {
             return Some(());
         }
         let name = kind.name.and_then(|name| text(event.value(name)));
-        // The addresses of timers are no names, and there are many.
+        // Timers are not named by their addresses: an address says little, and there are many.
         let named = match kind.pair {
             HRTIMER | TIMER => (kind.pair, 0),
             _ => (kind.pair, number),
@@ -136,29 +137,29 @@ impl Handlers {
         Some(())
     }
 
-    /// A CPU has switched: it is in no handler.
+    /// Handles a switch: the CPU is in no handler.
     pub fn switch(&mut self, now: &Moment<'_>) {
         self.open.entry(now.cpu).or_default().clear();
     }
 
-    /// The handlers that run on a CPU are not known from here on.
+    /// Forgets the handlers of a CPU, because they are not known from now on.
     pub fn forget(&mut self, cpu: usize) {
         self.open.remove(&cpu);
     }
 
-    /// Events may be missing on a CPU from here on.
+    /// Handles a loss: events of a CPU may be missing from now on.
     pub fn lost(&mut self, schedule: &Schedule) {
         self.open.retain(|cpu, _| schedule.is_whole(*cpu));
     }
 
-    /// Who wakes a thread now, on this CPU.
+    /// Returns the source of a wake-up that happens now on this CPU.
     pub fn waker(&self, now: &Moment<'_>) -> Waker {
         let Some(open) = self.open.get(&now.cpu) else {
             return Waker::Unknown;
         };
         match (open.last(), now.schedule.running(now.cpu)) {
             (Some(open), _) => Waker::Handler(open.name.clone()),
-            // The idle task wakes nobody.
+            // The idle task itself wakes no thread.
             (None, Some(0)) => Waker::Handler(self.idle.clone()),
             (None, Some(tid)) => Waker::Thread(tid),
             (None, None) => Waker::Unknown,

@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What all threads did while one was off its CPU.
+//! Activity of all threads while the analysed thread is off its CPU.
 //!
-//! Only that can be on the path of a thread that waits: so nothing is kept from before it left its CPU,
-//! and nothing at all while it runs. Within that time at most [`KEPT`] changes are kept, in less than 100
-//! megabytes; where there are more, the older half is forgotten, and is unknown.
+//! Only this activity can be on the path of a waiting thread. The history therefore begins when the thread
+//! leaves its CPU, and is empty while the thread runs. It keeps at most [`KEPT`] changes, in less than 100
+//! megabytes. If there are more, it forgets the older half, whose time is then unknown.
 
 use super::handlers::Waker;
 use super::segment::{Segment, What};
 use crate::schedule::{Schedule, Span, State};
 use std::collections::HashMap;
 
-/// Changes that are kept, at most: the ends of what threads did, each once for the thread and, if it
-/// ran, once for the CPU.
+/// Maximum number of changes that are kept. The end of an activity counts once for the thread and, if the
+/// thread ran, once for the CPU.
 const KEPT: usize = 1 << 20;
 
-/// What all threads did since a moment, at which no event was missing and none is since then.
+/// Activity of all threads since a moment. No event was missing at that moment, and none is missing since
+/// then.
 #[derive(Debug, Default)]
 pub struct History {
-    /// That moment, or the last that was forgotten; none if nothing is kept.
+    /// That moment, or the end of the forgotten part; `None` if the history keeps nothing.
     since: Option<u64>,
     threads: HashMap<i64, Past>,
-    /// By the place of the CPU: who ran there, the earliest first.
+    /// Runs by CPU index, the earliest first.
     cpus: HashMap<usize, Vec<Run>>,
     kept: usize,
-    /// How often older changes had to be forgotten.
+    /// Number of times that older changes were forgotten.
     forgotten: u64,
 }
 
-/// What a thread did.
+/// Past of a thread.
 #[derive(Debug, Default)]
 struct Past {
     comm: Vec<u8>,
-    /// When it was made, and by whom.
+    /// Time of the thread's creation, and its creator.
     born: Option<(u64, i64)>,
-    /// The earliest first.
+    /// Activities, the earliest first.
     records: Vec<Record>,
 }
 
@@ -48,12 +49,12 @@ struct Record {
 #[derive(Clone, Debug)]
 enum Did {
     Ran,
-    /// For the CPU at this place, if it is known for which.
+    /// The thread waited for the CPU at this index, if it is known.
     WaitedFor(Option<usize>),
     Slept(Waker),
 }
 
-/// A thread ran on a CPU.
+/// Time in which a thread ran on a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     from: u64,
@@ -61,7 +62,7 @@ struct Run {
     tid: i64,
 }
 
-/// A stretch of the path: of this thread, which has to wake another then.
+/// A stretch of the path that remains to be followed. The thread `tid` wakes the thread `wakes` at its end.
 struct Part {
     tid: i64,
     from: u64,
@@ -70,13 +71,13 @@ struct Part {
 }
 
 impl History {
-    /// Forgets all, and begins anew.
+    /// Forgets all, and begins again at this time.
     pub fn restart(&mut self, now: u64) {
         self.stop();
         self.since = Some(now);
     }
 
-    /// Forgets all.
+    /// Forgets all, and keeps nothing until the next restart.
     pub fn stop(&mut self) {
         *self = Self {
             forgotten: self.forgotten,
@@ -84,17 +85,17 @@ impl History {
         };
     }
 
-    /// Whether anything is kept.
+    /// Returns whether the history keeps changes.
     pub fn is_on(&self) -> bool {
         self.since.is_some()
     }
 
-    /// How often older changes had to be forgotten, because there were too many.
+    /// Returns the number of times that older changes were forgotten because there were too many.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// A thread has done something.
+    /// Adds an activity of a thread.
     pub fn add(&mut self, span: &Span, schedule: &Schedule) {
         let Some(since) = self.since.filter(|since| span.to > *since) else {
             return;
@@ -105,7 +106,7 @@ impl History {
             runs.push(Run { from, to, tid });
             self.kept += 1;
         }
-        // The idle task is on nobody's path.
+        // The idle task is on no thread's path.
         if tid != 0 {
             let past = self.threads.entry(tid).or_default();
             if let Some(comm) = schedule.comm(tid).filter(|comm| past.comm != *comm) {
@@ -124,7 +125,7 @@ impl History {
         }
     }
 
-    /// The older half of what is kept, at least.
+    /// Forgets at least the older half of the changes.
     fn forget(&mut self, since: u64, now: u64) {
         let mut since = since;
         self.forgotten += 1;
@@ -146,7 +147,7 @@ impl History {
         self.since = Some(since);
     }
 
-    /// A thread that slept until now was woken by this one.
+    /// Records the waker of a thread that slept until now.
     pub fn woken(&mut self, tid: i64, now: u64, waker: &Waker) {
         let past = self.threads.get_mut(&tid);
         let last = past.and_then(|past| past.records.last_mut());
@@ -157,7 +158,7 @@ impl History {
         }
     }
 
-    /// A thread was made by another.
+    /// Records the creation of a thread by `parent`.
     pub fn born(&mut self, tid: i64, now: u64, parent: i64) {
         if self.is_on() {
             let past = Past {
@@ -168,13 +169,14 @@ impl History {
         }
     }
 
-    /// The last name of a thread.
+    /// Returns the last name of a thread.
     pub fn comm(&self, tid: i64) -> Option<&[u8]> {
         let comm = self.threads.get(&tid)?.comm.as_slice();
         (!comm.is_empty()).then_some(comm)
     }
 
-    /// The path from `from` to `to` that ends in a thread which woke `wakes` then, in order of time.
+    /// Returns the path from `from` to `to` in order of time. It ends in `waker`, which woke `wakes` at
+    /// `to`.
     pub fn path(
         &self,
         waker: i64,
@@ -190,8 +192,7 @@ impl History {
             wakes,
         };
         let mut out = Vec::new();
-        // From one to the next without any time in between: more often than there are threads means
-        // that it is a circle.
+        // Hops from one thread to the next that take no time. More hops than threads mean a circle.
         let mut hops = 0;
         let mut todo = vec![part(waker, from, to, Some(wakes))];
         while let Some(Part {
@@ -243,7 +244,7 @@ impl History {
                     }
                     Did::Slept(_) => (record.from, What::Unknown),
                 },
-                // Before it was there, the one that made it was on the way.
+                // Before the thread existed, its creator was on the path.
                 (None, None) => match past.and_then(|past| past.born) {
                     Some((_, parent)) if hops <= self.threads.len() => {
                         hops += 1;
@@ -262,7 +263,7 @@ impl History {
         out
     }
 
-    /// Who ran, from the last to the first, on the CPU that a thread waited for.
+    /// Passes each thread that ran on the CPU that a thread waited for to `each`, the last one first.
     pub fn waited(
         &self,
         cpu: Option<usize>,
@@ -297,7 +298,7 @@ impl History {
 }
 
 impl Past {
-    /// What it did last before a moment.
+    /// Returns the last activity that began before a moment.
     fn before(&self, time: u64) -> Option<&Record> {
         let behind = self.records.partition_point(|record| record.from < time);
         self.records[..behind].last()
@@ -312,7 +313,7 @@ mod tests {
     use ctf::Metadata;
     use rtrace_abi::header::Layout;
 
-    /// Two threads wake each other, more often than is kept.
+    /// Two threads wake each other, more often than the history keeps.
     #[test]
     fn a_long_sleep_is_unknown_in_its_older_part() {
         let metadata = synthetic::metadata(synthetic::UUID, Layout::Compact);
@@ -350,7 +351,7 @@ mod tests {
         assert!(known && path[0].to < end - end / 16, "{:?}", path[0]);
     }
 
-    /// Threads that wake each other at one moment are no way back.
+    /// Threads that wake each other at one moment do not lead back in time.
     #[test]
     fn a_circle_is_left() {
         let metadata = synthetic::metadata(synthetic::UUID, Layout::Compact);

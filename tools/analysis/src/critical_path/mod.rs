@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--critical-path`: what a thread's time went by with, and what it waited for.
+//! The threads and waits that account for the time of a thread (`--critical-path`).
 //!
-//! Where the thread runs, or could run and waits for a CPU, that is the path. Where it sleeps, the path is
-//! that of the thread that woke it, for as long as it slept: what that one did, or, where it slept
-//! itself, the one that woke it, and so on. A thread is woken by the one that runs on the CPU where
-//! `sched_waking` comes, if that CPU is not in the handler of an interrupt or a timer; a sleep that a
-//! handler ended is shown as such.
+//! While the thread runs, or is runnable and waits for a CPU, it is itself on the path. While it sleeps,
+//! the path follows the thread that woke it. If the waker slept in that time, the path follows the waker's
+//! own waker, and so on. The waker is the thread that runs on the CPU of the `sched_waking` event. If that
+//! CPU is in the handler of an interrupt or a timer, the path shows the handler instead.
 //!
-//! The trace is read once, forward. While the thread is off its CPU, [`History`] keeps what all others do,
-//! and at its wake-up the path is followed back through that. So memory is that of the path, which is the
-//! answer, of one entry for each thread, and of at most 2^20 changes, whatever the trace's size. A sleep in
-//! which more happens is unknown in its older part.
+//! The analysis reads the trace once, forward. While the thread is off its CPU, [`History`] keeps the
+//! activity of all other threads. At its wake-up, the analysis follows the path back through the history.
+//! Memory therefore holds three things, whatever the size of the trace:
 //!
-//! Nothing is concluded across a loss: what a thread sleeps for is forgotten by the schedule where events
-//! of any CPU may be missing.
+//! - the path, which is the answer;
+//! - one entry per thread;
+//! - at most 2^20 changes. If more happen during one sleep, its older part is unknown.
+//!
+//! No conclusion reaches across a loss. Where events of any CPU may be missing, the schedule forgets the
+//! waits of all threads.
 
 mod answer;
 mod handlers;
@@ -32,39 +34,40 @@ use segment::{Path, Segment, What};
 use std::collections::HashMap;
 use terminal::date::PointInTime;
 
-/// The path of a thread.
+/// Analysis of the critical path of a thread.
 pub struct CriticalPath {
     clock: Clock,
     tid: i64,
-    /// The end of the path, if one was chosen.
+    /// End of the path, if the user gave one.
     to: Option<PointInTime>,
-    /// The same in clock ticks, once an event has come.
+    /// `to` in clock ticks; set at the first event.
     limit: Option<u64>,
     handlers: Handlers,
-    /// What comes behind the handlers' events.
+    /// Events whose numbers follow the numbers of the handlers' events.
     others: Vec<(EventKey, Other)>,
-    /// Who wakes a thread that has not gone to sleep yet: it is on its way.
+    /// Wakers of threads that are woken before they have gone to sleep.
     early: HashMap<i64, Waker>,
     history: History,
-    /// A sleep of the thread that has just ended.
+    /// Sleep of the thread that has just ended, and whose waker is not known yet.
     slept: Option<Span>,
     path: Path,
     names: HashMap<i64, String>,
     is_over: bool,
 }
 
-/// An event beside those of handlers, and what is where in it.
+/// An event that belongs to no handler, with the indexes of its fields.
 #[derive(Clone, Copy)]
 enum Other {
-    /// A thread is about to be woken, by who is here.
+    /// The running thread or handler is about to wake a thread.
     Waking(TaskFields),
-    /// It was.
+    /// A thread was woken.
     Woken(TaskFields),
     Fork(ForkFields),
 }
 
 impl CriticalPath {
-    /// Of a trace with these events: of the thread `tid`, to this point in time, if one is given.
+    /// Creates the analysis for the thread `tid` in a trace with these events. If `to` is given, the path
+    /// ends there.
     pub fn new(
         catalogue: &Catalogue<'_>,
         tid: i64,
@@ -112,7 +115,7 @@ impl CriticalPath {
         })
     }
 
-    /// A thread was woken now, by this one.
+    /// Handles the wake-up of a thread by `waker`.
     fn woken(&mut self, tid: i64, waker: &Waker, now: &Moment<'_>) {
         if tid != self.tid {
             self.history.woken(tid, now.time, waker);
@@ -121,7 +124,7 @@ impl CriticalPath {
         if self.slept.is_some_and(|slept| slept.to == now.time) {
             self.follow(waker, now.schedule);
         }
-        // Also one of which nothing was known before.
+        // The state of the thread before the wake-up may be unknown.
         let state = now.schedule.state(tid);
         if !self.is_over
             && matches!(state, Some((State::Runnable { .. }, since)) if since == now.time)
@@ -130,7 +133,7 @@ impl CriticalPath {
         }
     }
 
-    /// The path of what the thread slept for.
+    /// Adds the path of the threads that the thread slept for.
     fn follow(&mut self, waker: &Waker, schedule: &Schedule) {
         let Some(Span { from, to, .. }) = self.slept.take() else {
             return;
@@ -181,7 +184,7 @@ impl CriticalPath {
         }
     }
 
-    /// What the thread did for a while has ended.
+    /// Handles the end of an activity of the analysed thread.
     fn own(&mut self, span: &Span, schedule: &Schedule) {
         self.follow(&Waker::Unknown, schedule);
         let Span { tid, from, to, .. } = *span;
@@ -213,7 +216,7 @@ impl CriticalPath {
                 }
                 self.history.stop();
             }
-            // Who woke it comes now.
+            // The event that names the waker follows.
             State::Blocked(_) if span.is_complete => self.slept = Some(*span),
             State::Blocked(_) => {
                 self.push(own(from, to, What::Unknown), schedule);
@@ -222,7 +225,7 @@ impl CriticalPath {
         }
     }
 
-    /// The first event says on which day the path shall end.
+    /// Converts the end of the path at the first event, whose time gives the day.
     fn begin(&mut self, now: u64) {
         if let (Some(to), None) = (self.to, self.limit) {
             let clock = self.clock.nanoseconds(now);
@@ -274,7 +277,7 @@ impl Analysis for CriticalPath {
                     return;
                 };
                 if fork.child.0 == self.tid && !self.is_over {
-                    // Another thread that had this id before has ended.
+                    // A new thread has this id: the earlier thread with the id has ended.
                     self.path = Path::default();
                     self.names.clear();
                 }
@@ -289,7 +292,7 @@ impl Analysis for CriticalPath {
             self.handlers.switch(now);
         }
         if switch.next_tid == self.tid {
-            // It runs, and nobody has said who woke it.
+            // The thread runs, and no event named its waker.
             self.follow(&Waker::Unknown, now.schedule);
             self.history.stop();
         }

@@ -1,50 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A stretch of the path: what one thread did for a while.
+//! A stretch of the path: one activity of one thread.
 
 use std::rc::Rc;
 
-/// What a thread did for a while that another waited for.
+/// An activity of a thread that another thread waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The thread.
     pub tid: i64,
-    /// From this time, in clock ticks.
+    /// Begin, in clock ticks.
     pub from: u64,
-    /// To that.
+    /// End, in clock ticks.
     pub to: u64,
-    /// What it did.
+    /// The activity.
     pub what: What,
-    /// The thread that waited for it; none if it is the one whose path this is.
+    /// The thread that waited for this thread; `None` if this thread is the one of `--critical-path`.
     pub wakes: Option<i64>,
 }
 
-/// What a thread did.
+/// Activity of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It ran.
+    /// The thread ran.
     Ran,
-    /// It could run and waited for a CPU: its number, and who ran there, if that is known.
+    /// The thread was runnable and waited for a CPU: the CPU's number and the thread that ran there, if
+    /// they are known.
     WaitedFor(Option<(u32, Option<i64>)>),
-    /// It waited for something else, until it was woken by what is called so.
+    /// The thread was blocked until the handler with this name woke it.
     WokenBy(Rc<str>),
-    /// Nobody knows.
+    /// The activity is not known.
     Unknown,
 }
 
-/// The segments of a path, one behind the other without a gap.
+/// The segments of a path. Each begins at the end of the previous one.
 #[derive(Debug, Default)]
 pub struct Path {
     segments: Vec<Segment>,
 }
 
 impl Path {
-    /// Where it ends, if there is any.
+    /// Returns the end of the path, if it has segments.
     pub fn end(&self) -> Option<u64> {
         self.segments.last().map(|segment| segment.to)
     }
 
-    /// Adds a segment: what is between it and the one before is unknown, and so is `tid`'s.
+    /// Adds a segment. A gap before it becomes an unknown segment of the thread `tid`.
     pub fn push(&mut self, mut segment: Segment, tid: i64) {
         let end = self.end().unwrap_or(segment.from);
         if segment.from > end {
@@ -62,7 +63,7 @@ impl Path {
         }
     }
 
-    /// Adds it to the last one, if it is the same that goes on.
+    /// Extends the last segment if the new segment continues it; otherwise adds the new segment.
     fn join(&mut self, segment: Segment) {
         let same = |last: &Segment| {
             let key = |of: &Segment| (of.tid, of.wakes);
@@ -74,7 +75,7 @@ impl Path {
         }
     }
 
-    /// Takes away what is behind `end`.
+    /// Removes the part of the path after `end`.
     pub fn cut(&mut self, end: u64) {
         while self.segments.last().is_some_and(|last| last.from >= end) {
             self.segments.pop();
@@ -84,7 +85,7 @@ impl Path {
         }
     }
 
-    /// All of them, in order of time.
+    /// Returns all segments in order of time.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }

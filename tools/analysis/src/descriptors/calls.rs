@@ -1,56 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What system calls do with descriptors.
+//! Effects of system calls on descriptors.
 
 use crate::calls::Wanted;
 
-/// `O_CLOEXEC`, and the flags of other calls that have its value.
+/// `O_CLOEXEC`, and the flags of other calls that have the same value.
 const CLOEXEC: u64 = 0o2_000_000;
 /// `MFD_CLOEXEC`
 const MEMFD_CLOEXEC: u64 = 1;
 
-/// What a call does with descriptors.
+/// Effect of a call on descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// Opens the file of this name, below the directory of the first argument, with the flags of the
-    /// second.
+    /// Opens the file with this name, relative to the directory in the first argument, with the flags in
+    /// the second.
     Open,
-    /// Makes a file of this kind, with the flags of the first argument: it is closed when another
-    /// program is executed if they have this one.
+    /// Creates a file of this kind, with the flags in the first argument. If they contain this flag, an
+    /// exec closes the file.
     Make(&'static str, u64),
-    /// The first argument's file gets another descriptor; flags are the third.
+    /// Duplicates the descriptor in the first argument, with the flags in the third.
     Duplicate,
-    /// To the first argument does the command of the second, with the third.
+    /// Applies the fcntl command in the second argument to the first argument, with the third as its value.
     Control,
-    /// To the first argument does what the second, of a device's commands, says.
+    /// Applies the ioctl command in the second argument to the first argument.
     Device,
     /// Closes the first argument.
     Close,
-    /// Closes those from the first argument to the second; flags are the third.
+    /// Closes the descriptors from the first argument to the second, with the flags in the third.
     CloseRange,
     /// Reads from the first argument.
     Read,
     /// Writes to the first argument.
     Write,
-    /// Reads from the first argument what it writes to the second.
+    /// Copies data from the first argument to the second.
     Copy,
     /// Executes another program.
     Execute,
 }
 
 impl Does {
-    /// Whether it moves data.
+    /// Returns whether the call moves data.
     pub fn moves_data(self) -> bool {
         matches!(self, Self::Read | Self::Write | Self::Copy)
     }
 }
 
-/// Whether flags say that a file is closed when another program is executed.
+/// Returns whether flags request that an exec closes the file.
 pub fn closes_on_exec(flags: Option<u64>) -> bool {
     flags.is_some_and(|flags| flags & CLOEXEC != 0)
 }
 
-/// The calls that are looked at. Not those that give their descriptors in memory, as pipe does.
+/// The calls that are followed. Calls that return descriptors in memory, such as pipe, are not among them.
 pub const CALLS: &[Wanted<Does>] = &[
     open("open", ["", "flags", ""], "filename"),
     open("openat", ["dfd", "flags", ""], "filename"),
@@ -97,13 +97,14 @@ pub const CALLS: &[Wanted<Does>] = &[
     call("execveat", Does::Execute, ["", "", ""]),
 ];
 
-/// Those by which a descriptor ceases to stand for its file.
+/// Calls after which a descriptor no longer refers to its file.
 pub const FREE: [&str; 5] = ["close", "close_range", "dup2", "dup3", "execve"];
 
-/// Those that say whether a descriptor is closed when another program is executed.
+/// Calls that change whether an exec closes a descriptor.
 pub const MARK: [&str; 2] = ["fcntl", "ioctl"];
 
-/// Whether the result of the call of this name is a descriptor. (That of fcntl may be one.)
+/// Returns whether the result of the call with this name is always a descriptor. (The result of fcntl may
+/// be one.)
 pub fn makes_descriptor(name: &str) -> bool {
     let call = CALLS.iter().find(|call| call.name == name);
     call.is_some_and(|call| matches!(call.does, Does::Open | Does::Make(..) | Does::Duplicate))

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which files the descriptors of processes stand for, from the events of a trace: calls that make, copy
-//! and close them, processes that are made and end, and what was open when the trace began.
+//! Files that the descriptors of processes refer to. They are found from the events of a trace:
+//!
+//! - calls that create, copy and close descriptors;
+//! - processes that begin and end;
+//! - the initial state, which lists the files that are open when the trace begins.
 
 mod calls;
 mod tables;
@@ -18,34 +21,35 @@ use tables::Tables;
 
 pub use calls::{makes_descriptor, Does};
 
-/// The result of a close of what is not open.
+/// Result of a close of a descriptor that is not open.
 const EBADF: i64 = -9;
 
 /// The descriptors of all processes.
 pub struct Descriptors {
     calls: Calls<Does>,
-    /// What comes behind the events of the calls.
+    /// Events whose numbers follow the numbers of the calls' events.
     others: Vec<(EventKey, Other)>,
     tables: Tables,
-    /// Whether what a process has is forgotten when it executes another program: it is not known what it closed then.
+    /// Whether an exec makes the descriptors of a process unknown, because the trace lacks the calls that
+    /// set close-on-exec.
     forgets: bool,
 }
 
-/// Another event, and what is where in it.
+/// An event that is no call, with the indexes of its fields.
 #[derive(Clone, Copy)]
 enum Other {
     Fork(ForkFields),
     Exit {
         tid: usize,
-        /// Whether it was the last thread of its process, where the kernel says so.
+        /// Whether this was the last thread of its process, if the kernel records it.
         last: Option<usize>,
     },
-    /// From here on the state is told; once more, if that was asked for.
+    /// The dump of the state begins. The dump can be repeated on request.
     State,
-    /// A thread that there was before the trace.
+    /// A thread that existed before the trace.
     Thread {
         process: usize,
-        /// What stands for its table of files.
+        /// Address that identifies its table of files.
         table: usize,
     },
     /// A file that was open before the trace.
@@ -58,7 +62,7 @@ enum Other {
 }
 
 impl Descriptors {
-    /// Of a trace that has calls which use descriptors.
+    /// Creates the descriptors for a trace. Returns `None` if the trace has no call that uses descriptors.
     pub fn new(catalogue: &Catalogue<'_>) -> Option<Self> {
         let other = |name, kind: fn(&EventLayout) -> Option<Other>| {
             let layout = catalogue.event(name)?;
@@ -99,8 +103,8 @@ impl Descriptors {
         })
     }
 
-    /// Of a trace that has all calls by which a descriptor ceases to stand for its file. In others it may stand
-    /// for another one than that for which it was made.
+    /// Creates the descriptors for a trace with all calls that detach a descriptor from its file. In other
+    /// traces a descriptor may refer to another file than the one recorded for it.
     pub fn sure(catalogue: &Catalogue<'_>) -> Option<Self> {
         let has = |call: &&str| {
             let mut edges = ["entry", "exit"].iter();
@@ -115,18 +119,19 @@ impl Descriptors {
         })
     }
 
-    /// Whether the trace has a call for which this holds.
+    /// Returns whether the trace has a call for which `has` returns true.
     pub fn any(&self, has: impl Fn(Does) -> bool) -> bool {
         self.calls.any(has)
     }
 
-    /// The events that they are made from. Each is known by its place in this list.
+    /// Returns the events that the descriptors are read from. `event` identifies each by its index in this
+    /// list.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
         let others = self.others.iter().map(|(key, _)| *key);
         self.calls.events().chain(others)
     }
 
-    /// One of these events; if a call returns with it, which.
+    /// Processes an event. Returns the call that the event completes.
     pub fn event(
         &mut self,
         which: usize,
@@ -138,11 +143,11 @@ impl Descriptors {
             return None;
         }
         let call = self.calls.event(which, event, now)?;
-        // What is closed where events are missing would be taken for open.
+        // A descriptor that is closed where events are missing would seem open.
         let Some(entry) = call.entry.as_ref().filter(|_| now.schedule.all_whole()) else {
             return Some(call);
         };
-        // Whatever else a close says, the descriptor is free then.
+        // A close frees the descriptor even if it returns another error.
         let is_closed = call.does == Does::Close && call.ret != EBADF;
         if call.ret >= 0 || is_closed {
             self.tables.call(call.does, entry, call.ret, now.time);
@@ -153,17 +158,17 @@ impl Descriptors {
         Some(call)
     }
 
-    /// The file of a descriptor at this time, the name by which it was opened.
+    /// Returns the file of a descriptor at this time, by the name with which it was opened.
     pub fn file(&self, owner: Owner, fd: i32, time: u64) -> Option<&Arc<str>> {
         self.tables.file(owner, fd, time)
     }
 
-    /// Whether nothing is known of a descriptor, nor will be from a later time on.
+    /// Returns whether the file of a descriptor is not known, neither now nor from a later time on.
     pub fn is_unknown(&self, owner: Owner, fd: i32) -> bool {
         self.tables.is_unknown(owner, fd)
     }
 
-    /// From this time on a process has that file, if nothing else is heard of the descriptor until then.
+    /// Sets the file that a process has from this time on, if the descriptor has no known file yet.
     pub fn found(&mut self, owner: Owner, fd: i32, from: u64, file: Arc<str>, closes: bool) {
         self.tables.found(owner, fd, from, file, closes);
     }
@@ -188,11 +193,11 @@ impl Descriptors {
                 self.tables.exit(Owner::Thread(tid));
             }
             Other::State => self.tables.forget_tables(),
-            // What is closed where events are missing would be taken for open.
+            // A descriptor that is closed where events are missing would seem open.
             Other::Thread { .. } | Other::Opened { .. } if !now.schedule.all_whole() => {}
             Other::Thread { process, table } => {
                 let process = Owner::Process(integer(event.value(process))?);
-                // 0 is that of a thread which ends.
+                // 0 is the table of a thread that ends.
                 let table = bits(event.value(table)).filter(|table| *table != 0)?;
                 self.tables.has(process, table);
             }
@@ -211,12 +216,12 @@ impl Descriptors {
         Some(())
     }
 
-    /// A CPU has switched.
+    /// Handles a switch of a CPU.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         self.calls.switch(switch, now);
     }
 
-    /// Events may be missing on a CPU from here on: nothing is known any more.
+    /// Handles a loss: events of a CPU may be missing, so all descriptors become unknown.
     pub fn lost(&mut self, schedule: &Schedule) {
         self.calls.lost(schedule);
         self.tables.forget();

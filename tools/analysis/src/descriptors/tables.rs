@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which files the descriptors of processes stand for, as far as the trace tells.
+//! Files that the descriptors of processes refer to, as far as they are known from the trace.
 //!
-//! A process that was made has those of the one that made it. Processes that share their descriptors
-//! (`CLONE_FILES`), but for the threads of one, are not known as such; the state has the same files for each.
+//! A new process has the descriptors of the process that created it. Processes other than threads of one
+//! process can share a table (`CLONE_FILES`). The trace does not show this; the initial state lists the
+//! same files for each of them.
 //!
-//! A file that /proc showed while the trace was recorded is known from the time on at which it was
-//! looked up: it may be a later one than that which an event before was about.
+//! A file found in /proc during the recording is known from the time of its lookup on. At an earlier event
+//! the descriptor may have referred to another file.
 
 use super::calls::{closes_on_exec, Does};
 use crate::calls::Entry;
@@ -34,43 +35,43 @@ const CLOSE_RANGE_CLOEXEC: u64 = 4;
 #[derive(Debug, Default)]
 pub struct Tables {
     processes: HashMap<Owner, Table>,
-    /// Whose the kernel's tables are of which the state tells: one that has it.
+    /// A process for each table of the kernel that the initial state lists.
     tables: HashMap<u64, Owner>,
 }
 
-/// Those of a process.
+/// Descriptors of a process.
 type Table = BTreeMap<i32, Descriptor>;
 
-/// What a descriptor stands for.
+/// File of a descriptor.
 #[derive(Clone, Debug)]
 struct Descriptor {
     file: Arc<str>,
-    /// Whether it is closed when another program is executed.
+    /// Whether an exec closes the descriptor.
     closes: bool,
-    /// The clock from which on that is known.
+    /// Time from which on the file is known.
     from: u64,
 }
 
 impl Tables {
-    /// The file of a descriptor, as it was at this time.
+    /// Returns the file that a descriptor had at this time.
     pub fn file(&self, owner: Owner, fd: i32, time: u64) -> Option<&Arc<str>> {
         let descriptor = self.processes.get(&owner)?.get(&fd)?;
         (descriptor.from <= time).then_some(&descriptor.file)
     }
 
-    /// Whether nothing is known of a descriptor, nor will be from a later time on.
+    /// Returns whether the file of a descriptor is not known, neither now nor from a later time on.
     pub fn is_unknown(&self, owner: Owner, fd: i32) -> bool {
         let table = self.processes.get(&owner);
         !table.is_some_and(|table| table.contains_key(&fd))
     }
 
-    /// From this time on a process has that file, if nothing else is heard of the descriptor until then.
+    /// Sets the file that a process has from this time on, if the descriptor has no known file yet.
     pub fn found(&mut self, owner: Owner, fd: i32, from: u64, file: Arc<str>, closes: bool) {
         let table = self.processes.entry(owner).or_default();
         table.entry(fd).or_insert(Descriptor { file, closes, from });
     }
 
-    /// A call that did not fail returned `ret` at this time.
+    /// Applies a call that succeeded and returned `ret` at this time.
     pub fn call(&mut self, does: Does, entry: &Entry<Does>, ret: i64, time: u64) {
         let [first, second, third] = entry.arguments;
         let fd = |argument: Option<u64>| argument.map(|argument| argument as i32);
@@ -125,7 +126,7 @@ impl Tables {
         }
     }
 
-    /// A process has this table of the kernel's.
+    /// Records that a process has this table of the kernel.
     pub fn has(&mut self, owner: Owner, table: u64) {
         let first = *self.tables.entry(table).or_insert(owner);
         if first != owner {
@@ -133,12 +134,12 @@ impl Tables {
         }
     }
 
-    /// What stood for a table of the kernel's may stand for another one from now on.
+    /// Forgets the tables of the kernel: the same address may identify another table from now on.
     pub fn forget_tables(&mut self) {
         self.tables.clear();
     }
 
-    /// A table of the kernel's has this file.
+    /// Records a file in a table of the kernel.
     pub fn opened(&mut self, table: u64, fd: i32, name: &[u8], flags: u64) {
         if let Some(&owner) = self.tables.get(&table) {
             let file = String::from_utf8_lossy(name).into();
@@ -146,18 +147,18 @@ impl Tables {
         }
     }
 
-    /// A thread is found to be of a process: what it had by itself, that has.
+    /// Moves the descriptors of a thread to its process, which has just become known.
     pub fn belongs(&mut self, tid: i64, process: Owner) {
         if let Some(table) = self.processes.remove(&Owner::Thread(tid)) {
             self.processes.entry(process).or_insert(table);
         }
     }
 
-    /// A process has made another at this time.
+    /// Copies the descriptors of a process to a new process at this time.
     pub fn fork(&mut self, parent: Owner, child: Owner, time: u64) {
         match self.processes.get(&parent).cloned() {
             Some(mut table) => {
-                // What will be known of the parent later may be what it opened after this.
+                // A later known file of the parent may be one that the parent opened after the fork.
                 table.retain(|_, descriptor| descriptor.from <= time);
                 self.processes.insert(child, table)
             }
@@ -165,13 +166,13 @@ impl Tables {
         };
     }
 
-    /// A process has ended.
+    /// Handles the end of a process.
     pub fn exit(&mut self, owner: Owner) {
         self.tables.retain(|_, first| *first != owner);
         self.processes.remove(&owner);
     }
 
-    /// Nothing is known any more.
+    /// Forgets all descriptors.
     pub fn forget(&mut self) {
         self.processes.clear();
         self.tables.clear();
@@ -183,12 +184,12 @@ impl Tables {
         table.insert(fd, Descriptor { file, closes, from });
     }
 
-    /// The file that gets another descriptor, if it is known.
+    /// Returns the file whose descriptor is duplicated, if it is known.
     fn copied(&self, owner: Owner, old: Option<i32>, time: u64) -> Option<Arc<str>> {
         old.and_then(|old| self.file(owner, old, time).cloned())
     }
 
-    /// A descriptor stands for this file, if it is known, and not for what it stood for before.
+    /// Replaces the file of a descriptor. If the new file is not known, the descriptor becomes unknown.
     fn replace(&mut self, owner: Owner, fd: i32, file: Option<Arc<str>>, closes: bool) {
         match file {
             Some(file) => self.set(owner, fd, file, closes),
@@ -196,7 +197,7 @@ impl Tables {
         }
     }
 
-    /// Descriptors are closed when another program is executed, or not.
+    /// Sets whether an exec closes the descriptors from `first` to `last`.
     fn mark(&mut self, owner: Owner, first: Option<i32>, last: Option<i32>, closes: bool) {
         let table = self.processes.get_mut(&owner);
         if let (Some(table), Some(first), Some(last)) = (table, first, last) {
@@ -218,7 +219,7 @@ impl Tables {
         }
     }
 
-    /// A file's name: as it was given, behind that of the directory below which it is, if that is known.
+    /// Returns the name of a file. If the directory of a relative name is known, its name is put before it.
     fn below(&self, owner: Owner, dir: Option<i32>, name: &[u8], time: u64) -> Arc<str> {
         let name = String::from_utf8_lossy(name);
         let dir = dir.and_then(|fd| self.file(owner, fd, time));

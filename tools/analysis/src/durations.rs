@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How long something took, many times: figures in memory that does not grow with their number.
+//! Figures of many durations, in memory that does not grow with their number.
 
 use super::text::or_dash;
 use hdrhistogram::Histogram;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// Decimal digits of a percentile that are right.
+/// Number of decimal digits of a percentile that are correct.
 const DIGITS: u8 = 3;
 
-/// By how much of its value a percentile may be too large, at most.
+/// Maximum share of its value by which a percentile is too large.
 pub const PERCENTILE_ERROR: f64 = 0.001;
 
-/// The same of [`Durations::coarse`].
+/// Number of correct decimal digits of [`Durations::coarse`].
 const COARSE_DIGITS: u8 = 1;
-/// By how much of its value a percentile of [`Durations::coarse`] may be too large, at most.
+/// Maximum share of its value by which a percentile of [`Durations::coarse`] is too large.
 pub const COARSE_ERROR: f64 = 0.1;
 
-/// The headings of [`Durations::columns`].
+/// Headings of [`Durations::columns`].
 pub const HEADINGS: &str = "    average        50%        95%        99%        max";
 
-/// How much a table's percentiles may be wrong.
+/// Returns the line that tells the maximum error of a table's percentiles.
 pub fn accuracy(percentile_error: f64) -> String {
     format!(
         "Percentiles are at most {}% too large.",
@@ -28,8 +28,8 @@ pub fn accuracy(percentile_error: f64) -> String {
     )
 }
 
-/// Durations in nanoseconds. Their number, sum and maximum are exact; percentiles are at most
-/// [`PERCENTILE_ERROR`] too large, or [`COARSE_ERROR`].
+/// Durations in nanoseconds. Their number, sum and maximum are exact. Percentiles are too large by at most
+/// [`PERCENTILE_ERROR`], or [`COARSE_ERROR`] if coarse.
 #[derive(Clone, Debug)]
 pub struct Durations {
     histogram: Histogram<u64>,
@@ -44,12 +44,12 @@ impl Default for Durations {
 }
 
 impl Durations {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::with_digits(DIGITS)
     }
 
-    /// The same in some kilobytes of memory, for what there may be thousands of.
+    /// Creates an empty set that needs only some kilobytes, for use in thousands of instances.
     pub fn coarse() -> Self {
         Self::with_digits(COARSE_DIGITS)
     }
@@ -62,40 +62,40 @@ impl Durations {
         }
     }
 
-    /// One more.
+    /// Adds a duration.
     pub fn add(&mut self, nanoseconds: u64) {
         self.histogram += nanoseconds;
         self.total_ns = self.total_ns.saturating_add(nanoseconds);
         self.max_ns = self.max_ns.max(nanoseconds);
     }
 
-    /// How many.
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Their sum.
+    /// Returns the sum.
     pub fn total_ns(&self) -> u64 {
         self.total_ns
     }
 
-    /// The longest; 0 if there is none.
+    /// Returns the maximum; 0 if there are no durations.
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// Their average; 0 if there is none.
+    /// Returns the average; 0 if there are no durations.
     pub fn average_ns(&self) -> u64 {
         self.total_ns.checked_div(self.count()).unwrap_or(0)
     }
 
-    /// What `percent` of them do not exceed; 0 if there is none.
+    /// Returns the value that `percent` of the durations do not exceed; 0 if there are no durations.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         let value = self.histogram.value_at_percentile(percent);
         value.min(self.max_ns)
     }
 
-    /// Average, percentiles and maximum as columns of a table, each behind a space.
+    /// Returns average, percentiles and maximum as columns of a table, each after a space.
     pub fn columns(&self) -> String {
         [
             self.average_ns(),
@@ -109,7 +109,7 @@ impl Durations {
     }
 }
 
-/// How long something took, or a dash if it never was timed.
+/// Formats a duration. Returns a dash if `timed`, the number of timed calls, is 0.
 pub fn known(nanoseconds: u64, timed: u64) -> String {
     or_dash((timed > 0).then_some(nanoseconds))
 }
@@ -132,7 +132,7 @@ impl Serialize for Durations {
 mod tests {
     use super::*;
 
-    /// Against the percentiles of the sorted list.
+    /// Compares with the percentiles of the sorted list.
     #[test]
     fn percentiles_are_as_near_as_promised() {
         near(Durations::new(), PERCENTILE_ERROR);

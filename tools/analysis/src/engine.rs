@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The engine: turns the items of a trace, which come in order of time, into what happened, and hands that to
-//! analyses.
+//! The engine. It turns the items of a trace, in order of time, into activities of threads and CPUs, and
+//! passes these to the analyses.
 //!
-//! All views of a trace read from it, so each quantity has one value. What is unknown, because events may be missing,
-//! is the same in all views, too: it depends on the events that a stream can have, not on the analyses.
+//! All views of a trace use the engine, so each quantity has one value. Missing events make the same values
+//! unknown in all views, because this depends on the events that a stream can have, not on the analyses.
 
 use super::head::Extent;
 use super::interrupts::Interrupts;
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug)]
 enum Receiver {
     Interrupts,
-    /// The analysis at this place.
+    /// The analysis at this index.
     Analysis(usize),
 }
 
@@ -34,54 +34,54 @@ const INTERRUPTS: [&str; 5] = [
     "call_function_",
 ];
 
-/// The engine, and the analyses that it hands everything to.
+/// The engine and its analyses.
 pub struct Engine<A: ?Sized> {
     schedule: Schedule,
-    /// Spans that the schedule has ended.
+    /// Spans that the schedule has ended and that the analyses have not received yet.
     spans: Vec<Span>,
     interrupts: Interrupts,
     analyses: Vec<Box<A>>,
-    /// The analyses that are given all events.
+    /// Indexes of the analyses that receive all events.
     curious: Vec<usize>,
-    /// The receivers of an event, and the number by which each knows it.
+    /// Receivers of an event, and the number by which each receiver identifies it.
     routes: ByEvent<Vec<(Receiver, usize)>>,
     /// The kinds of events of each stream class.
     classes: HashMap<u32, Kinds>,
-    /// By number; none before a stream's first packet.
+    /// Streams by number; `None` before a stream's first packet.
     streams: Vec<Option<Stream>>,
     extent: Extent,
     account: Account,
-    /// The losses that the last item told of.
+    /// Losses that the last item reported.
     losses: Vec<Loss>,
 }
 
-/// What is known of a stream.
+/// State of a stream.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// The place of its CPU in the schedule.
+    /// Index of the stream's CPU in the schedule.
     cpu: usize,
-    /// The kinds of events that it can have: else its losses make nothing unknown.
+    /// Kinds of events that the stream can have. A loss makes only these kinds unknown.
     kinds: Kinds,
-    /// The end of its last packet.
+    /// End of the last packet.
     end: u64,
-    /// Whether events of it may be missing now.
+    /// Whether events of the stream may be missing now.
     is_missing: bool,
     /// Whether the stream ended before the trace.
     is_cut: bool,
 }
 
-/// What the engine leaves at the end.
+/// Results of the engine at the end of the trace.
 pub struct Ended<A: ?Sized> {
-    /// The analyses, which have all of the trace.
+    /// The analyses, which have received the whole trace.
     pub analyses: Vec<Box<A>>,
     /// Contents and losses.
     pub account: Account,
-    /// The time of the trace.
+    /// Time range of the trace.
     pub extent: Extent,
 }
 
 impl<A: Analysis + ?Sized> Engine<A> {
-    /// For a trace with these events.
+    /// Creates the engine for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>, account: Account, analyses: Vec<Box<A>>) -> Self {
         let schedule = Schedule::new(catalogue);
         let interrupts = Interrupts::new(catalogue);
@@ -104,7 +104,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
             kinds.pairs |= starts(&PAIRED);
             kinds.interrupts |= starts(&INTERRUPTS);
         }
-        // Without the events of the state something is unknown, but nothing is wrong.
+        // Without the events of the initial state, some values are unknown, but none is wrong.
         for (class, _) in schedule.events().filter(|key| !catalogue.is_state(*key)) {
             classes.entry(class).or_default().schedule = true;
         }
@@ -125,27 +125,27 @@ impl<A: Analysis + ?Sized> Engine<A> {
         }
     }
 
-    /// The tasks that run.
+    /// Returns the schedule.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// The tasks that run, and the analyses.
+    /// Returns the schedule and the analyses.
     pub fn parts(&mut self) -> (&Schedule, &mut [Box<A>]) {
         (&self.schedule, &mut self.analyses)
     }
 
-    /// The time of the packets that were read.
+    /// Returns the time range of the packets that were read.
     pub fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// Contents and losses so far.
+    /// Returns contents and losses so far.
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Takes an item of the stream `number`. Returns the losses that it tells of.
+    /// Processes an item of the stream `number`. Returns the losses that the item reports.
     pub fn item(&mut self, number: usize, item: &Item<'_>) -> &[Loss] {
         self.losses.clear();
         match item {
@@ -196,7 +196,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         }
         if packet.packets_lost > 0 || packet.events_lost > 0 || packet.after_damage {
             self.lose(number, from);
-            // Where in the packet events were discarded is not known.
+            // The position of the discarded events within the packet is not known.
             let to = if packet.events_lost > 0 { end } else { begin };
             self.tell(Loss {
                 cpu: header.cpu_id,
@@ -212,7 +212,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         }
     }
 
-    /// No event of a stream is missing from this time on.
+    /// Ends the loss of a stream: no event is missing from this time on.
     fn whole(&mut self, number: usize, time: u64) {
         let stream = self.streams.get_mut(number).and_then(Option::as_mut);
         let Some(stream) = stream.filter(|stream| stream.is_missing) else {
@@ -222,7 +222,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         self.schedule.regain(stream.cpu, stream.kinds, time);
     }
 
-    /// Bytes of a stream are damaged: events of it are missing from this time on.
+    /// Begins a loss at damaged bytes: events of the stream are missing from this time on.
     fn damaged(&mut self, number: usize, item: &Item<'_>, damage: &Damage, from: u64) {
         self.account.item(number, item);
         self.lose(number, from);
@@ -238,7 +238,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         });
     }
 
-    /// A stream ends before the trace does: all later events of its CPU are missing.
+    /// Marks a stream that ends before the trace does: all later events of its CPU are missing.
     fn cut(&mut self, number: usize) {
         if let Some(stream) = self.streams.get_mut(number).and_then(Option::as_mut) {
             stream.is_cut = true;
@@ -247,8 +247,8 @@ impl<A: Analysis + ?Sized> Engine<A> {
         }
     }
 
-    /// The meaning of a stream's event to all views; none before the stream's first packet. The analyses hear
-    /// of what ended and of switches, not of the event.
+    /// Returns the meaning of a stream's event for all views; `None` before the stream's first packet.
+    /// Passes ended spans and switches to the analyses, but not the event itself.
     pub fn happen<'e>(&mut self, number: usize, event: &Event<'e>) -> Option<Happened<'e>> {
         self.account.event(number);
         let cpu = self.stream(number)?.cpu;
@@ -263,7 +263,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         Some(happened)
     }
 
-    /// The analyses hear of an event.
+    /// Passes an event to the analyses.
     pub fn analyse(&mut self, event: &Event<'_>, happened: &Happened<'_>) {
         let now = Moment::new(&self.schedule, event, happened);
         for &place in &self.curious {
@@ -285,7 +285,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         }
     }
 
-    /// The trace is over at this time.
+    /// Ends the trace at this time.
     pub fn end(mut self, time: u64) -> Ended<A> {
         for number in 0..self.streams.len() {
             if let Some(stream) = self.stream(number).filter(|stream| stream.is_cut) {
@@ -313,7 +313,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         self.streams.get(number).copied().flatten()
     }
 
-    /// Hands out a loss.
+    /// Passes a loss to the analyses.
     fn tell(&mut self, loss: Loss) {
         for analysis in &mut self.analyses {
             analysis.loss(&loss);
@@ -321,7 +321,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         self.losses.push(loss);
     }
 
-    /// Events of a stream are missing from this time on, up to where it is whole again.
+    /// Begins a loss: events of a stream are missing from this time until `whole`.
     fn lose(&mut self, number: usize, time: u64) {
         let stream = self.streams.get_mut(number).and_then(Option::as_mut);
         let Some(stream) = stream.filter(|stream| !stream.is_missing) else {
@@ -345,7 +345,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
     }
 }
 
-/// Gives the analyses what has ended.
+/// Passes the ended spans to the analyses.
 fn hand_out_spans<A: Analysis + ?Sized>(
     spans: &mut Vec<Span>,
     analyses: &mut [Box<A>],

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which interrupts each CPU handles, as far as the trace tells.
+//! Interrupts that each CPU handles, as far as they are known from the trace.
 //!
-//! They are nested: a hard interrupt may come while a soft one is handled. An exit belongs to the
-//! entry before it that has no exit yet; if that is of another interrupt, something is missing, and
-//! nothing open is paired any more.
+//! Interrupts nest: a hard interrupt may arrive while a soft interrupt is handled. An exit belongs to the
+//! last entry without an exit. If that entry is of another interrupt, events are missing, and all open
+//! entries are forgotten.
 
 use super::{integer, key, text, Catalogue, EventKey};
 use ahash::{HashMap, HashMapExt};
 use ctf::{Event, EventLayout};
 
-/// The names of soft interrupts, by number.
+/// Names of soft interrupts, by number.
 const SOFT: [&str; 10] = [
     "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
 ];
 
-/// The name of a soft interrupt.
+/// Returns the name of a soft interrupt.
 pub fn softirq_name(vec: i64) -> &'static str {
     let name = usize::try_from(vec).ok().and_then(|vec| SOFT.get(vec));
     name.unwrap_or(&"?")
 }
 
-/// The interrupts of a trace at a moment.
+/// The interrupts that the CPUs handle at one moment.
 #[derive(Debug)]
 pub struct Interrupts {
-    /// The events that it is made from.
+    /// Events that the interrupts are read from.
     events: Vec<(EventKey, Kind)>,
-    /// By the place of the CPU: those that are being handled, the newest last.
+    /// Interrupts being handled by CPU index, the newest last.
     open: HashMap<usize, Vec<Open>>,
     sources: Vec<Source>,
     places: HashMap<(bool, i64, Vec<u8>), usize>,
 }
 
-/// What an event tells, and in which fields.
+/// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     HardEntry { irq: usize, name: usize },
@@ -41,43 +41,43 @@ enum Kind {
     SoftExit { vec: usize },
 }
 
-/// An interrupt that is being handled.
+/// An interrupt being handled.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     source: usize,
     since: u64,
-    /// Clock ticks in other interrupts since then.
+    /// Clock ticks in nested interrupts.
     nested: u64,
 }
 
-/// Where interrupts come from.
+/// Source of interrupts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// Hard, or soft.
+    /// Whether the interrupt is hard; otherwise it is soft.
     pub is_hard: bool,
-    /// Its number.
+    /// Number of the interrupt.
     pub number: i64,
-    /// Of the handler: several may share a number.
+    /// Name of the handler. Several handlers may share a number.
     pub name: String,
 }
 
-/// An interrupt that was handled.
+/// A completed interrupt.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupt<'a> {
-    /// The place of the CPU in the schedule.
+    /// Index of the CPU in the schedule.
     pub cpu: usize,
-    /// Where it came from.
+    /// Source of the interrupt.
     pub source: &'a Source,
-    /// When it began, in clock ticks.
+    /// Time of the entry, in clock ticks.
     pub from: u64,
     /// Clock ticks from its entry to its exit.
     pub ticks: u64,
-    /// Those of them that were not spent in others.
+    /// Clock ticks without the time in nested interrupts.
     pub own_ticks: u64,
 }
 
 impl Interrupts {
-    /// Of a trace with these events.
+    /// Creates the interrupts for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Self {
         let pair = |entry: &str, exit: &str, kind: fn(&EventLayout) -> Option<Kind>| {
             let both = [catalogue.event(entry)?, catalogue.event(exit)?];
@@ -107,12 +107,13 @@ impl Interrupts {
         }
     }
 
-    /// The events that it is made from. Each is known by its place in this list.
+    /// Returns the events that the interrupts are read from. `event` identifies each by its index in this
+    /// list.
     pub fn events(&self) -> Vec<EventKey> {
         self.events.iter().map(|(key, _)| *key).collect()
     }
 
-    /// The events of hard interrupts, or of soft ones: none if they are not in the trace.
+    /// Returns the events of hard or of soft interrupts; none if the trace does not have them.
     pub fn of(&self, is_hard: bool) -> impl Iterator<Item = EventKey> + '_ {
         let is_of = move |kind: &Kind| match kind {
             Kind::HardEntry { .. } | Kind::HardExit { .. } => is_hard,
@@ -122,23 +123,23 @@ impl Interrupts {
         events.map(|(key, _)| *key)
     }
 
-    /// Whether the trace has hard interrupts.
+    /// Returns whether the trace has hard interrupts.
     pub fn has_hard(&self) -> bool {
         self.of(true).next().is_some()
     }
 
-    /// Whether the trace has soft interrupts.
+    /// Returns whether the trace has soft interrupts.
     pub fn has_soft(&self) -> bool {
         self.of(false).next().is_some()
     }
 
-    /// Events of a CPU may be missing.
+    /// Forgets the interrupts of a CPU whose events may be missing.
     pub fn lose(&mut self, cpu: usize) {
         self.open.remove(&cpu);
     }
 
-    /// The event of this number in [`events`](Self::events) came on a CPU that is whole; if an
-    /// interrupt ends with it, which.
+    /// Processes the event with this index in [`events`](Self::events), which happened on a CPU without a
+    /// loss. Returns the interrupt that the event ends.
     pub fn event(&mut self, which: usize, event: &Event<'_>, cpu: usize) -> Option<Interrupt<'_>> {
         let now = event.timestamp;
         match self.events[which].1 {

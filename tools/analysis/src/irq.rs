@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--irq`: how often each interrupt was handled, and how long that took.
+//! Number and duration of the interrupts (`--irq`).
 
 use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
 use super::interrupts::{Interrupt, Interrupts, Source};
@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::fmt::{self, Write};
 use terminal::{duration, printable};
 
-/// The interrupts of a trace.
+/// Analysis of the interrupts of a trace.
 pub struct Irq {
     clock: Clock,
     has_hard: bool,
@@ -24,7 +24,7 @@ pub struct Irq {
 }
 
 impl Irq {
-    /// Of a trace with these events.
+    /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
         let interrupts = Interrupts::new(catalogue);
         let (has_hard, has_soft) = (interrupts.has_hard(), interrupts.has_soft());
@@ -85,18 +85,18 @@ impl Analysis for Irq {
     }
 }
 
-/// The answer.
+/// Answer to `--irq`.
 #[derive(Debug, Serialize)]
 struct Found {
-    /// By how much of its value a percentile may be too large.
+    /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
     hard_recorded: bool,
     soft_recorded: bool,
-    /// Those that took most of the time first.
+    /// Rows, those with the longest total time first.
     interrupts: Vec<Row>,
 }
 
-/// An interrupt, from entry to exit.
+/// Row of an interrupt, from entry to exit.
 #[derive(Debug, Serialize)]
 struct Row {
     /// `hard` or `soft`.

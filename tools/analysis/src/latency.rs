@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--latency`: how long threads that were woken had to wait until they ran.
+//! Time from the wake-up of threads until they run (`--latency`).
 
 use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
 use super::longest::Longest;
@@ -17,20 +17,21 @@ use std::fmt::{self, Write};
 use std::slice;
 use terminal::{date, duration, printable};
 
-/// Characters of the histogram's longest bar.
+/// Number of characters of the histogram's longest bar.
 const BAR: u64 = 50;
 
-/// The wake-ups of a trace.
+/// Analysis of the wake-ups of a trace.
 pub struct Latency {
     clock: Clock,
     durations: Durations,
-    /// By the number of binary digits of the nanoseconds; the last also has those that have more.
+    /// Numbers of waits by the number of binary digits of the nanoseconds. The last entry also counts
+    /// longer waits.
     powers: [u64; u64::BITS as usize],
     worst: Longest<Wait>,
     threads: HashMap<(i64, Life), Thread>,
 }
 
-/// A wait: where the thread ran then, and which it is.
+/// A wait: the CPU on which the thread then ran, and the thread.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Wait {
     cpu: u32,
@@ -38,12 +39,12 @@ struct Wait {
     comm: String,
 }
 
-/// What a thread waited.
+/// Waits of a thread.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Thread {
     tid: i64,
     comm: String,
-    /// How often it was woken and ran.
+    /// Number of times that the thread was woken and then ran.
     wakeups: u64,
     total_ns: u64,
     average_ns: u64,
@@ -51,7 +52,7 @@ struct Thread {
 }
 
 impl Latency {
-    /// Of a trace with these events.
+    /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
         let missing = |events| Missing {
             option: "--latency",
@@ -142,17 +143,17 @@ impl Analysis for Latency {
     }
 }
 
-/// The answer.
+/// Answer to `--latency`.
 #[derive(Debug, Serialize)]
 struct Found {
-    /// By how much of its value a percentile may be too large.
+    /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
     #[serde(flatten)]
     durations: Durations,
     histogram: Vec<Bar>,
     /// The longest waits.
     worst: Vec<Worst>,
-    /// All threads that were woken, those with the longest waits first.
+    /// All threads that were woken, the one with the longest wait first.
     threads: Vec<Thread>,
 }
 
@@ -168,9 +169,9 @@ struct Bar {
 #[derive(Debug, Serialize)]
 struct Worst {
     latency_ns: u64,
-    /// When the thread was woken, since the epoch.
+    /// Time of the wake-up since the epoch.
     woken_ns: Option<i64>,
-    /// Where it ran then.
+    /// CPU on which the thread then ran.
     cpu: u32,
     tid: i64,
     comm: String,

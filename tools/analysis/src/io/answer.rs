@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What was found of input and output.
+//! The answer to `--io`.
 
 use super::files::{FilesFound, Use};
 use super::requests::{Device, RequestsFound};
@@ -15,15 +15,15 @@ use terminal::{bytes, date, duration, printable};
 /// The input and output of a trace.
 #[derive(Debug, Serialize)]
 pub struct Found {
-    /// By how much of its value a percentile may be too large.
+    /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
-    /// None if the trace does not have them.
+    /// Requests; `None` if the trace does not have them.
     requests: Option<RequestsFound>,
     files: Option<FilesFound>,
 }
 
 impl Found {
-    /// This was found.
+    /// Creates the answer.
     pub fn new(requests: Option<RequestsFound>, files: Option<FilesFound>) -> Self {
         Self {
             percentile_error: PERCENTILE_ERROR,
@@ -187,7 +187,7 @@ fn files(found: &FilesFound, out: &mut String, rows: usize) -> fmt::Result {
     Ok(())
 }
 
-/// A file by its name, or by its descriptor, if it is not known when that was opened.
+/// Returns the name of a file. If the time of its opening is not known, returns its descriptor instead.
 fn file(row: &Use) -> String {
     let name = row.file.as_deref().map(printable);
     let process = || or_unknown(row.comm.as_deref().map(printable));

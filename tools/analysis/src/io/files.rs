@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What processes read from files and write to them, by system calls. What is mapped into memory and
-//! read or written there is not seen.
+//! Data that processes read from and write to files by system calls. The trace does not show reads and
+//! writes of mapped memory.
 
 use crate::calls::Call;
 use crate::descriptors::{Descriptors, Does};
@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// The files of a trace.
+/// Analysis of the files of a trace.
 pub struct Files {
     clock: Clock,
     descriptors: Descriptors,
@@ -24,55 +24,55 @@ pub struct Files {
     unknown: u64,
 }
 
-/// What a process names a file by.
+/// The file of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Name {
     File(Arc<str>),
-    /// A descriptor of which it is not known what it stands for.
+    /// A descriptor whose file is not known.
     Descriptor(i32),
 }
 
-/// What a process did with a file. There may be very many of these: they are small.
+/// Use of a file by a process. There may be very many uses, so this type is small.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Use {
-    /// The process.
+    /// Process id.
     pub pid: Option<i64>,
-    /// The thread, if its process is not known.
+    /// Thread id, if the process is not known.
     pub tid: Option<i64>,
-    /// The last name of the process.
+    /// Last name of the process.
     pub comm: Option<String>,
-    /// The file, by the name by which it was opened; none if that is not known.
+    /// Name by which the file was opened; `None` if it is not known.
     pub file: Option<String>,
-    /// Its descriptor, if its name is not known.
+    /// Descriptor, if the name is not known.
     pub fd: Option<i32>,
-    /// Calls that read from it and did not fail.
+    /// Number of successful reads.
     pub reads: u64,
-    /// What they read.
+    /// Number of bytes read.
     pub read_bytes: u64,
-    /// Calls that wrote to it and did not fail.
+    /// Number of successful writes.
     pub writes: u64,
-    /// What they wrote.
+    /// Number of bytes written.
     pub written_bytes: u64,
-    /// Calls that failed.
+    /// Number of failed calls.
     pub errors: u64,
-    /// How long all these took.
+    /// Duration of all these calls.
     pub total_ns: u64,
-    /// How long the longest took.
+    /// Duration of the longest call.
     pub max_ns: u64,
 }
 
-/// What was found of files.
+/// Results for files.
 #[derive(Debug, Serialize)]
 pub struct FilesFound {
-    /// Calls of which it is not known what they read or wrote: they began before the trace did, or
-    /// events are missing in between.
+    /// Number of reads and writes whose entry is not known. The calls began before the trace, or events are
+    /// missing in between.
     pub unknown: u64,
-    /// Those that took most of the time first.
+    /// Uses, those with the longest total time first.
     pub uses: Vec<Use>,
 }
 
 impl Files {
-    /// Of a trace that has calls which read or write.
+    /// Creates the analysis. Returns `None` if the trace has no calls that read or write.
     pub fn new(catalogue: &Catalogue<'_>) -> Option<Self> {
         let descriptors = Descriptors::new(catalogue)?;
         descriptors.any(Does::moves_data).then(|| Self {
@@ -83,12 +83,12 @@ impl Files {
         })
     }
 
-    /// The events that they are made from. Each is known by its place in this list.
+    /// Returns the events that the files are read from. `event` identifies each by its index in this list.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.descriptors.events()
     }
 
-    /// One of these events.
+    /// Processes an event.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let Some(call) = self.descriptors.event(which, event, now) else {
             return;
@@ -150,17 +150,17 @@ impl Files {
         found.max_ns = found.max_ns.max(took);
     }
 
-    /// A CPU has switched.
+    /// Handles a switch of a CPU.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         self.descriptors.switch(switch, now);
     }
 
-    /// Events may be missing on a CPU from here on.
+    /// Handles a loss: events of a CPU may be missing from now on.
     pub fn lost(&mut self, schedule: &Schedule) {
         self.descriptors.lost(schedule);
     }
 
-    /// What was found.
+    /// Returns the results.
     pub fn found(self) -> FilesFound {
         let uses = self.uses.into_iter();
         let mut uses: Vec<_> = uses

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--io`: the requests to block devices, and what processes read and write.
+//! Requests to block devices, and reads and writes of processes (`--io`).
 
 mod answer;
 mod files;
@@ -15,14 +15,14 @@ use ctf::Event;
 use files::Files;
 use requests::Requests;
 
-/// The input and output of a trace.
+/// Analysis of the input and output of a trace.
 pub struct Io {
     requests: Option<Requests>,
     files: Option<Files>,
 }
 
 impl Io {
-    /// Of a trace with these events.
+    /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
         let io = Self {
             requests: Requests::new(catalogue),

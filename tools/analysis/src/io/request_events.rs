@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events of requests to block devices, and what is where in them.
+//! Events of requests to block devices, with the indexes of their fields.
 
 use crate::{bits, integer, key, text, Catalogue, EventKey};
 use ctf::{Event, EventLayout};
 
-/// Bytes of a sector.
+/// Size of a sector in bytes.
 pub const SECTOR: u64 = 512;
 
-/// The bits of a device's minor number.
+/// Number of bits in a device's minor number.
 const MINOR_BITS: u32 = 20;
 
-/// What happens to a request.
+/// Step in the life of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// It waits for the device.
+    /// The request waits for the device.
     Insert,
-    /// The device gets it.
+    /// The device receives the request.
     Issue,
-    /// The device does not take it: it waits again.
+    /// The device refuses the request, which waits again.
     Requeue,
-    /// It is done, or a part of it.
+    /// The request, or a part of it, is complete.
     Complete,
 }
 
-/// What a device is to do.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     Read,
     Write,
     Flush,
     Discard,
-    /// A zone: reset, append and so on.
+    /// An operation on a zone: reset, append and so on.
     Zone,
-    /// What is no input or output.
+    /// All other requests, which are no input or output.
     Other,
 }
 
 impl Operation {
-    /// From the letters of the kernel (`blk_fill_rwbs`): an F in front says that a flush is to come
-    /// first.
+    /// Parses the letters of the kernel (`blk_fill_rwbs`). An F in front of others requests a flush before
+    /// the operation.
     fn new(rwbs: &[u8]) -> Self {
         let letters = match rwbs {
             [b'F', letters @ ..] if !letters.is_empty() => letters,
@@ -55,7 +55,7 @@ impl Operation {
         }
     }
 
-    /// What it is called.
+    /// Returns the name of the operation.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -68,16 +68,16 @@ impl Operation {
     }
 }
 
-/// What a device is called: the kernel's events have its number.
+/// Returns the name of a device, `major:minor`. The kernel's events have its number.
 pub fn name(device: u32) -> String {
     let minor = device & ((1 << MINOR_BITS) - 1);
     format!("{}:{minor}", device >> MINOR_BITS)
 }
 
-/// What an event tells, and in which fields.
+/// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// What happens.
+    /// The step that the event records.
     pub edge: Edge,
     dev: usize,
     sector: usize,
@@ -87,7 +87,7 @@ pub struct Kind {
     error: Option<usize>,
 }
 
-/// The events of a trace that tell of requests.
+/// Finds the events of a trace that describe requests.
 pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
     let kind = |edge, layout: &EventLayout| {
         Some(Kind {
@@ -114,25 +114,25 @@ pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
     .collect()
 }
 
-/// What an event says of a request.
+/// The request that an event describes.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// The number of its device.
+    /// Number of the device.
     pub device: u32,
-    /// What is to do.
+    /// Operation of the request.
     pub operation: Operation,
-    /// Where; 0 for what is done to the whole device.
+    /// First sector; 0 for an operation on the whole device.
     pub sector: u64,
-    /// How many.
+    /// Number of sectors.
     pub sectors: u64,
-    /// The name of the thread, where the event has it.
+    /// Name of the thread, if the event has it.
     pub comm: &'a [u8],
-    /// Whether it failed.
+    /// Whether the request failed.
     pub failed: bool,
 }
 
 impl Kind {
-    /// The values of an event.
+    /// Reads the values of an event.
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<Record<'a>> {
         let sectors = bits(event.value(self.nr_sector))?;
         // A flush is issued for sector 0 and ends for sector -1.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The requests to block devices: from where they wait for the device, to their end.
+//! Requests to block devices, from the begin of their wait for the device to their end.
 //!
-//! The kernel's events name a request by device, operation and first sector. Requests that are the same
-//! by that, as flushes are, end in the order in which they were issued.
+//! The kernel's events identify a request by device, operation and first sector. Requests that share all
+//! three, such as flushes, end in the order in which they were issued.
 
 use super::request_events::{self, Edge, Operation, Record};
 use crate::durations::Durations;
@@ -14,23 +14,23 @@ use ctf::{Clock, Event};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The requests of a trace.
+/// Analysis of the requests of a trace.
 pub struct Requests {
     clock: Clock,
     events: Vec<(EventKey, request_events::Kind)>,
-    /// By device and operation.
+    /// Figures by device and operation.
     counted: BTreeMap<Queue, Counted>,
-    /// By first sector: those that wait to be issued.
+    /// Requests that wait to be issued, by first sector.
     inserted: HashMap<Queue, BTreeMap<u64, Inserted>>,
-    /// By first sector: those that the device works on, the oldest first.
+    /// Requests that the device works on, by first sector, the oldest first.
     issued: HashMap<(Queue, u64), VecDeque<Issued>>,
     longest: Longest<Slow>,
 }
 
-/// What requests are for: the device, and what it is to do.
+/// Device and operation of requests.
 type Queue = (u32, Operation);
 
-/// Who made a request.
+/// The thread that made a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Maker {
     tid: Option<i64>,
@@ -47,19 +47,19 @@ struct Inserted {
 struct Issued {
     inserted: Option<u64>,
     since: u64,
-    /// Sectors that it began with, and those that are still to do.
+    /// Number of sectors at the begin, and number of sectors still to be done.
     sectors: u64,
     left: u64,
     first: u64,
     maker: Maker,
 }
 
-/// What is known of the requests of a device for an operation.
+/// Figures of the requests of one device and operation.
 struct Counted {
     requests: u64,
     bytes: u64,
     failed: u64,
-    /// How many the device works on now, and worked on at most.
+    /// Number of requests that the device works on now, and its maximum.
     depth: u64,
     depth_max: u64,
     queued: Durations,
@@ -75,67 +75,67 @@ struct Slow {
     maker: Maker,
 }
 
-/// What was found of requests.
+/// Results for requests.
 #[derive(Debug, Serialize)]
 pub struct RequestsFound {
-    /// Whether it is known how long requests waited before they were issued.
+    /// Whether the trace records the wait of requests before they are issued.
     pub insert_recorded: bool,
-    /// By device and operation.
+    /// Figures by device and operation.
     pub devices: Vec<Device>,
-    /// The requests that took longest, from insert to end, or from issue where they were not inserted.
+    /// The longest requests, from insert to end; from issue to end if they were not inserted.
     pub longest: Vec<Request>,
 }
 
-/// The requests of a device for an operation.
+/// Figures of the requests of one device and operation.
 #[derive(Debug, Serialize)]
 pub struct Device {
-    /// Its numbers, `major:minor`.
+    /// Device, `major:minor`.
     pub device: String,
-    /// What it is to do.
+    /// Name of the operation.
     pub operation: &'static str,
-    /// Those that ended.
+    /// Number of requests that ended.
     pub requests: u64,
-    /// Those of them that failed.
+    /// Number of requests that failed.
     pub failed: u64,
-    /// What was read, written or discarded.
+    /// Number of bytes read, written or discarded.
     pub bytes: u64,
-    /// In a second, over the whole trace.
+    /// Bytes per second, over the whole trace.
     pub bytes_per_second: u64,
-    /// How many the device worked on at once, at most.
+    /// Maximum number of requests that the device worked on at once.
     pub depth_max: u64,
-    /// And on average, over the whole trace: without those whose begin or end is not known.
+    /// Average of that number over the whole trace, without requests whose begin or end is not known.
     pub depth_mean: f64,
-    /// From insert to issue. Requests that are issued at once are not inserted.
+    /// Time from insert to issue. A request that is issued at once is not inserted.
     pub queued: Durations,
-    /// From issue to end.
+    /// Time from issue to end.
     pub served: Durations,
 }
 
-/// A request that took long.
+/// A long request.
 #[derive(Debug, Serialize)]
 pub struct Request {
-    /// From insert or issue to its end.
+    /// Time from insert, or from issue without an insert, to the end.
     pub total_ns: u64,
-    /// Of that, until it was issued; none if it was not inserted.
+    /// Part of that time before the issue; `None` if the request was not inserted.
     pub queued_ns: Option<u64>,
-    /// When that was, since the epoch.
+    /// Begin since the epoch.
     pub begin_ns: Option<i64>,
-    /// Its device, `major:minor`.
+    /// Device, `major:minor`.
     pub device: String,
-    /// What was to do.
+    /// Name of the operation.
     pub operation: &'static str,
-    /// Its first sector, of 512 bytes.
+    /// First sector, in units of 512 bytes.
     pub sector: u64,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// The thread that inserted it, or issued it if it was not inserted.
+    /// The thread that inserted the request, or that issued it without an insert.
     pub tid: Option<i64>,
-    /// Its name.
+    /// Name of the thread.
     pub comm: String,
 }
 
 impl Requests {
-    /// Of a trace that says when requests are issued and when they end.
+    /// Creates the analysis. Returns `None` if the trace lacks the issue or the end of requests.
     pub fn new(catalogue: &Catalogue<'_>) -> Option<Self> {
         let events = request_events::find(catalogue);
         let has = |edge| events.iter().any(|(_, kind)| kind.edge == edge);
@@ -152,19 +152,20 @@ impl Requests {
         })
     }
 
-    /// The events that they are made from. Each is known by its place in this list.
+    /// Returns the events that the requests are read from. `event` identifies each by its index in this
+    /// list.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.events.iter().map(|(key, _)| *key)
     }
 
-    /// One of these events.
+    /// Processes an event.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let kind = self.events[which].1;
         let Some(record) = kind.read(event) else {
             return;
         };
         let queue = (record.device, record.operation);
-        // The end of a request is known only while no event is missing anywhere.
+        // The end of a request is only certain while no event is missing on any CPU.
         let is_whole = now.schedule.all_whole();
         match kind.edge {
             Edge::Insert if is_whole => {
@@ -189,7 +190,7 @@ impl Requests {
         }
     }
 
-    /// A request is issued, with all that were inserted within its sectors: they were merged.
+    /// Issues a request. It absorbs all inserted requests within its sectors, which were merged into it.
     fn issue(&mut self, queue: Queue, record: &Record<'_>, maker: Maker, now: u64) {
         let mut first: Option<Inserted> = None;
         if let Some(waiting) = self.inserted.get_mut(&queue) {
@@ -226,10 +227,10 @@ impl Requests {
         same.push_back(issued);
     }
 
-    /// A request, or a first part of it, is done.
+    /// Completes a request, or its first part.
     fn complete(&mut self, queue: Queue, record: &Record<'_>, now: u64) {
         let issued = self.take(queue, record.sector);
-        // A write of no sector that was not issued is the last step of a flush.
+        // A write without sectors that was not issued is the last step of a flush.
         if issued.is_none() && record.sectors == 0 && queue.1 == Operation::Write {
             return;
         }
@@ -267,7 +268,7 @@ impl Requests {
         });
     }
 
-    /// Takes the oldest of the requests that were issued there.
+    /// Removes and returns the oldest request that was issued for this sector.
     fn take(&mut self, queue: Queue, sector: u64) -> Option<Issued> {
         let same = self.issued.get_mut(&(queue, sector))?;
         let found = same.pop_front();
@@ -289,7 +290,7 @@ impl Requests {
         })
     }
 
-    /// Events may be missing from here on.
+    /// Handles a loss: events may be missing from now on.
     pub fn lost(&mut self) {
         self.inserted.clear();
         self.issued.clear();
@@ -298,7 +299,7 @@ impl Requests {
         }
     }
 
-    /// What was found, in a trace of so many clock ticks.
+    /// Returns the results for a trace of `ticks` clock ticks.
     pub fn found(self, ticks: u64) -> RequestsFound {
         let clock = self.clock;
         let duration = clock.nanoseconds(ticks).max(1);

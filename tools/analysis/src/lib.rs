@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What can be found out of a trace's events, which come in order of time: who runs where, what threads
-//! wait for, and the answers to the questions of `rtrace report`.
+//! Analyses of a trace's events, which arrive in order of time. They find the threads on each CPU, the
+//! waits of threads, and the answers to the questions of `rtrace report`.
 //!
 //! A question is an [`Analysis`]. One [pass](pass) reads the trace for all of them.
 
@@ -56,74 +56,74 @@ use serde_json::Value as Json;
 use std::fmt;
 use whose::{Owner, Task};
 
-/// Gathers the answer to a question from a trace's events, which come in order of time. Each takes
-/// what it needs.
+/// Gathers the answer to a question from a trace's events, which arrive in order of time. An analysis
+/// implements the methods that it needs.
 pub trait Analysis {
-    /// The events that it is given. Each is known by its place in this list.
+    /// Returns the events that the analysis receives. `event` identifies each by its index in this list.
     fn events(&self) -> Vec<EventKey> {
         Vec::new()
     }
 
-    /// Whether it is given all events, too.
+    /// Returns whether `any` receives all events, too.
     fn wants_all(&self) -> bool {
         false
     }
 
-    /// An event of any kind. The schedule has it already.
+    /// Processes an event of any kind, after the schedule has processed it.
     fn any(&mut self, _event: &Event<'_>, _now: &Moment<'_>) {}
 
-    /// One of these events.
+    /// Processes an event of the list that `events` returned. `_which` is its index there.
     fn event(&mut self, _which: usize, _event: &Event<'_>, _now: &Moment<'_>) {}
 
-    /// A CPU went from one task to another. The schedule has it already.
+    /// Handles a switch of a CPU from one task to another, after the schedule has processed it.
     fn switch(&mut self, _switch: &Switch<'_>, _now: &Moment<'_>) {}
 
-    /// The trace has events of this CPU.
+    /// Announces a CPU that has events in the trace.
     fn cpu(&mut self, _number: u32) {}
 
-    /// What a thread did for a while has ended, or is not known any more.
+    /// Handles a span: an activity of a thread has ended, or is not known any more.
     fn span(&mut self, _span: &Span, _schedule: &Schedule) {}
 
-    /// Whether it is given interrupts.
+    /// Returns whether the analysis receives interrupts.
     fn wants_interrupts(&self) -> bool {
         false
     }
 
-    /// An interrupt was handled.
+    /// Handles a completed interrupt.
     fn interrupt(&mut self, _interrupt: &Interrupt<'_>, _schedule: &Schedule) {}
 
-    /// On a CPU events may be missing from this time on. The schedule knows which.
+    /// Handles a loss: events of a CPU may be missing from this time on. The schedule knows which CPU.
     fn lost(&mut self, _schedule: &Schedule, _time: u64) {}
 
-    /// Interrupts of the CPU at this place may be missing from here on.
+    /// Handles a loss of interrupts of the CPU at this index: they may be missing from now on.
     fn interrupts_lost(&mut self, _cpu: usize) {}
 
-    /// Events of a stream may be missing.
+    /// Handles a loss of a stream, whose events may be missing.
     fn loss(&mut self, _loss: &Loss) {}
 
-    /// The answer: the trace is over, after so many clock ticks.
+    /// Returns the answer at the end of the trace, which has `_ticks` clock ticks.
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         Box::new(Nothing)
     }
 }
 
-/// What is known when an event comes.
+/// State of the trace at an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
-    /// The clock.
+    /// Time of the trace's clock.
     pub time: u64,
-    /// The place of the event's CPU in the schedule.
+    /// Index of the event's CPU in the schedule.
     pub cpu: usize,
-    /// The task that runs on each CPU after the event.
+    /// The schedule, with the task that runs on each CPU after the event.
     pub schedule: &'a Schedule,
-    /// The task that the event happened to, if that is known.
+    /// The task that the event happened to, if it is known.
     pub task: Option<Task<'a>>,
-    /// How the CPU has switched, if the event says that.
+    /// The switch of the CPU, if the event is one.
     pub switch: Option<Switch<'a>>,
 }
 
 impl<'a> Moment<'a> {
-    /// At an event, of which the schedule says what it means.
+    /// Creates the moment of an event from the schedule and from the event's meaning.
     pub fn new(schedule: &'a Schedule, event: &Event<'_>, happened: &Happened<'a>) -> Self {
         Self {
             time: event.timestamp,
@@ -134,17 +134,17 @@ impl<'a> Moment<'a> {
         }
     }
 
-    /// The thread; 0 is the idle task.
+    /// Returns the thread; 0 is the idle task.
     pub fn tid(&self) -> Option<i64> {
         self.task.map(|task| task.tid)
     }
 
-    /// The process, or at least the thread.
+    /// Returns the process; if it is not known, the thread.
     pub fn owner(&self) -> Owner {
         Owner::of(self.task.as_ref())
     }
 
-    /// The task that acts.
+    /// Returns the task of the event, as the doer of an operation.
     pub fn doer(&self) -> Option<Doer> {
         self.task.map(|task| match task.serial {
             Some(serial) => Doer::Thread(serial),
@@ -152,12 +152,13 @@ impl<'a> Moment<'a> {
         })
     }
 
-    /// The name of the thread.
+    /// Returns the name of the thread.
     pub fn comm(&self) -> Option<&'a [u8]> {
         self.task?.comm
     }
 
-    /// The name of a process: that of its first thread, else of the thread.
+    /// Returns the name of a process: the name of its first thread; if that is not known, of the event's
+    /// thread.
     pub fn process_comm(&self, owner: Owner) -> Option<&'a [u8]> {
         let first = owner.pid().and_then(|pid| self.schedule.comm(pid));
         first.or_else(|| self.comm())
@@ -166,17 +167,17 @@ impl<'a> Moment<'a> {
 
 /// The answer to a question.
 pub trait Answer {
-    /// What it is called in a JSON object.
+    /// Returns the answer's name in a JSON object.
     fn name(&self) -> &'static str;
 
-    /// As a JSON value. Times are in nanoseconds.
+    /// Returns the answer as a JSON value. Times are in nanoseconds.
     fn json(&self) -> serde_json::Result<Json>;
 
-    /// As text, with at most `rows` rows in a table.
+    /// Writes the answer as text, with at most `rows` rows per table.
     fn text(&self, out: &mut String, rows: usize) -> fmt::Result;
 }
 
-/// The answer of an analysis whose owner reads what it gathered.
+/// The empty answer of an analysis whose owner reads the gathered data directly.
 struct Nothing;
 
 impl Answer for Nothing {
@@ -193,16 +194,16 @@ impl Answer for Nothing {
     }
 }
 
-/// The trace lacks what a question is about.
+/// Error of a trace that lacks the events for a question.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{option} needs {events}, which the trace does not have; record them: `rtrace record {record}`"
 )]
 pub struct Missing {
-    /// The option that asks the question.
+    /// Option that asks the question.
     pub option: &'static str,
-    /// Which events, in words.
+    /// The needed events, in words.
     pub events: &'static str,
-    /// Options to record them.
+    /// Options of `rtrace record` that record these events.
     pub record: &'static str,
 }

@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The longest of many things that took time.
+//! The longest of many operations.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How many are kept.
+/// Number of operations that are kept.
 const KEPT: usize = 20;
 
-/// The [`KEPT`] longest of all that were added.
+/// The [`KEPT`] longest of all operations that were added.
 #[derive(Debug)]
 pub struct Longest<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
 }
 
-/// One of them. The longest is the greatest, and of those that took as long the earliest.
+/// An operation. The longest is the greatest, and among equally long ones the earliest.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry<T> {
-    /// How long it took.
+    /// Duration.
     pub nanoseconds: u64,
-    /// When it began, in clock ticks.
+    /// Begin, in clock ticks.
     pub since: Reverse<u64>,
-    /// What it is.
+    /// Description of the operation.
     pub what: T,
 }
 
 impl<T: Ord> Longest<T> {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
         }
     }
 
-    /// Something that began at `since`, in clock ticks. `what` it is is asked only if it is kept.
+    /// Adds an operation that began at `since`, in clock ticks. Calls `what` for its description only if
+    /// the operation is kept.
     pub fn add(&mut self, nanoseconds: u64, since: u64, what: impl FnOnce() -> T) {
         if self.heap.len() == KEPT {
             let is_longer = |Reverse(least): &Reverse<Entry<T>>| nanoseconds > least.nanoseconds;
@@ -49,7 +50,7 @@ impl<T: Ord> Longest<T> {
         }));
     }
 
-    /// All that are kept, the longest first.
+    /// Returns all kept operations, the longest first.
     pub fn into_sorted(self) -> impl Iterator<Item = Entry<T>> {
         let sorted = self.heap.into_sorted_vec().into_iter();
         sorted.map(|Reverse(entry)| entry)

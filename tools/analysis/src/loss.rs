@@ -106,15 +106,15 @@ pub struct StreamAccount {
 #[derive(Debug, Default)]
 pub struct Account {
     recording: Option<Recording>,
-    /// By number.
+    /// Streams by number.
     streams: Vec<StreamAccount>,
     damages: Damages,
-    /// What is odd about the ends of streams.
+    /// Warnings about the ends of streams.
     cuts: Vec<String>,
 }
 
 impl Account {
-    /// Of a trace in files.
+    /// Creates the account of a trace in files.
     pub fn of(trace: &Trace) -> Self {
         let stream = |files: &[PathBuf]| StreamAccount {
             path: files.first().cloned(),
@@ -156,13 +156,14 @@ impl Account {
         [0; 3]
     }
 
-    /// Whether a stream that ends with `partial` bytes of an incomplete packet ended before the trace did.
+    /// Returns whether the trace continued after a stream that ends with `partial` bytes of an incomplete
+    /// packet.
     pub fn is_cut(&self, partial: u64) -> bool {
         let state = self.recording.as_ref().map(|recording| recording.state);
         partial > 0 || matches!(state, Some(State::Writing | State::Failed))
     }
 
-    /// The CPU of a stream, as far as it is known.
+    /// Returns the CPU of a stream, if it is known.
     pub fn cpu(&self, number: usize) -> Option<u32> {
         let stream = self.streams.get(number)?;
         let by_name = || Some(name_of(stream.path.as_deref()?)?.cpu);
@@ -217,7 +218,8 @@ impl StreamAccount {
         content.bytes += packet.at.size();
         let (mut lost, missing) = (packet.events_lost, packet.packets_lost);
         if is_first {
-            // The packet counts what was lost since the stream began: maybe in chunks that are not here.
+            // The packet counts the events lost since the stream began. Some of these losses may lie in
+            // absent chunks.
             let name = self.path.as_deref().and_then(name_of);
             let is_this = |stream: &StreamName| name.as_ref() == Some(stream);
             lost = lost
@@ -232,7 +234,7 @@ impl StreamAccount {
             content.packets_lost += missing;
             return [lost, missing, 0];
         }
-        // A trace may begin with any packet: a snapshot does. Another chunk may have those before it.
+        // A trace may begin with any packet, as a snapshot does. Another chunk may have the packets before it.
         let is_from_start = recording.is_none_or(Recording::is_from_start);
         let before = if is_from_start { missing } else { 0 };
         content.packets_before = before;
@@ -240,18 +242,18 @@ impl StreamAccount {
     }
 }
 
-/// What became of a trace's events.
+/// Recorded and lost events of a trace.
 #[derive(Debug, Serialize)]
 pub struct Losses {
-    /// Events recorded: those in the trace.
+    /// Number of events in the trace.
     pub recorded: u64,
-    /// Events lost: by the kernel's counters, where they stand beside the trace, else those
-    /// that packets tell of.
+    /// Number of lost events: from the kernel's counters if the trace has them, otherwise as reported in
+    /// the packets.
     pub lost: u64,
-    /// Whether `lost` is all; else what was in `packets_lost` and `packets_before`, at the damaged places,
-    /// and the `missing` events are lost as well.
+    /// Whether `lost` is complete. Otherwise events of `packets_lost` and `packets_before`, at the damaged
+    /// places, and the `missing` events are lost, too.
     pub lost_is_exact: bool,
-    /// How the recording ended; none if no tool of rtrace wrote the trace, or one that is old.
+    /// Outcome of the recording; `None` if an old version or another tool wrote the trace.
     pub recording: Option<Recording>,
     /// Packets missing between others: overwritten before they were read.
     pub packets_lost: u64,
@@ -316,7 +318,7 @@ impl Display for Damages {
 pub struct Damaged(String);
 
 impl Losses {
-    /// Of a trace that holds all this, whose recording ended so, and that is damaged there.
+    /// Creates the losses of a trace from its contents, its recording and its damages.
     pub fn new(all: &Content, recording: Option<&Recording>, damages: Damages) -> Self {
         let gaps = all.packets_lost.saturating_add(all.packets_before);
         let totals = recording.and_then(|recording| recording.totals(all.events));
@@ -354,7 +356,7 @@ impl Losses {
         warnings
     }
 
-    /// An error if parts of the trace are damaged or missing.
+    /// Returns an error if parts of the trace are damaged or missing.
     pub fn verdict(&self) -> Result<(), Damaged> {
         let mut parts = Vec::new();
         if !self.damages.is_empty() {
@@ -370,9 +372,10 @@ impl Losses {
     }
 }
 
-/// Number of events of a finished trace that were read from the kernel and are not here, where `recorded` are.
+/// Returns how many events of a finished trace were read from the kernel and are absent, if `recorded` are
+/// present.
 fn missing(recording: Option<&Recording>, recorded: u64) -> u64 {
-    // Of a later chunk it is not known what those before it have.
+    // The number of events in the chunks before a later chunk is not known.
     let is_whole = |r: &&Recording| r.state == State::Over && r.is_from_start();
     let Some(recording) = recording.filter(is_whole) else {
         return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a CPU did while something on it was late.
+//! Activity of a CPU during a delay.
 
 use super::delay::{Delay, Thread, What};
 use super::interrupts::Interrupt;
@@ -19,38 +19,39 @@ use std::path::Path;
 use symbols::{Side, Stacks, Symbols};
 use terminal::{date, duration, printable};
 
-/// Gathers what the CPU did during a delay.
+/// Analysis of the CPU's activity during a delay.
 pub struct Meanwhile {
     delay: Delay,
     clock: Clock,
     symbols: Symbols,
-    /// The events that it is given, and the stacks beside them.
+    /// Events that the analysis receives, with the stacks recorded beside them.
     events: Vec<(EventKey, Stacks)>,
-    /// The clock when it should have been over.
+    /// Begin of the delay, by the trace's clock.
     begin: u64,
-    /// From when on it is known who ran on that CPU.
+    /// Time from which on the running threads of the CPU are known.
     known: Option<u64>,
     ran: Vec<Ran>,
-    /// Samples of what the processor did, by the function that it was in.
+    /// Number of samples of the processor by function.
     samples: HashMap<String, u64>,
     stack: Vec<String>,
-    /// The thread that left the CPU, or was interrupted, is still the last that was.
+    /// Whether the thread that left the CPU, or was interrupted, is still the last such thread. Its stack
+    /// may still follow.
     may_have_stack: bool,
 }
 
-/// Something that a CPU did.
+/// An activity of a CPU.
 #[derive(Debug, Serialize)]
 struct Ran {
-    /// When it began, from the begin of the delay on; below 0: it was under way.
+    /// Begin, counted from the begin of the delay. Below 0: the activity began before the delay.
     at_ns: i64,
-    /// How long it took, within the delay.
+    /// Duration within the delay.
     took_ns: u64,
-    /// What it was.
+    /// Description of the activity.
     what: String,
 }
 
 impl Meanwhile {
-    /// Of a delay in the trace in `dir`.
+    /// Creates the analysis of a delay in the trace in `dir`.
     pub fn new(dir: &Path, catalogue: &Catalogue<'_>, delay: Delay) -> Self {
         let metadata = catalogue.metadata();
         let clock = metadata.clock;
@@ -79,10 +80,10 @@ impl Meanwhile {
         i64::from(number) == self.delay.cpu
     }
 
-    /// The CPU did something from one time to another.
+    /// Adds an activity of the CPU.
     fn add(&mut self, from: u64, to: u64, what: impl FnOnce() -> String) {
         let (begin, end) = (from.max(self.begin), to.min(self.delay.end));
-        // What began with its end is the thread that waited.
+        // An activity that begins at the end of the delay is the thread that waited.
         if begin >= end {
             return;
         }
@@ -175,7 +176,7 @@ impl Analysis for Meanwhile {
     }
 
     fn answer(mut self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
-        // An interrupt lies within a thread's time.
+        // An interrupt lies within a thread's time, so the longer activity comes first.
         self.ran
             .sort_by_key(|ran| (ran.at_ns, Reverse(ran.took_ns)));
         let mut samples: Vec<_> = std::mem::take(&mut self.samples).into_iter().collect();
@@ -197,22 +198,22 @@ impl Analysis for Meanwhile {
     }
 }
 
-/// The answer.
+/// Answer to the question about a delay.
 #[derive(Debug, Serialize)]
 struct Case {
     #[serde(flatten)]
     delay: Delay,
-    /// When it should have come, since the epoch: the thread was woken or asked, or the timer was due.
+    /// Begin of the delay since the epoch: the thread was woken or asked to yield, or the timer was due.
     due_ns: Option<i64>,
-    /// The function that was interrupted, if one was.
+    /// The interrupted function, if one was interrupted.
     place: Option<String>,
-    /// What the CPU did, in the order in which it began.
+    /// Activities of the CPU, in the order of their begin.
     ran: Vec<Ran>,
-    /// So much of the delay is before it is known who ran.
+    /// Length of the first part of the delay, in which the running threads are not known.
     unknown_ns: u64,
-    /// The functions that the processor was in, by samples, most of them first.
+    /// Functions and their numbers of samples, the most frequent first.
     samples: Vec<(String, u64)>,
-    /// The kernel's functions in which the CPU was left or interrupted, the innermost first.
+    /// Kernel functions in which a thread left the CPU or was interrupted, the innermost first.
     stack: Vec<String>,
 }
 
@@ -320,7 +321,7 @@ impl Answer for Case {
     }
 }
 
-/// Who did something, or was interrupted by what did.
+/// Formats the thread that acted, or the interrupt that acted while this thread ran.
 fn by(who: &Thread, in_interrupt: bool) -> String {
     match in_interrupt {
         true => format!("an interrupt over {who}"),
@@ -329,7 +330,7 @@ fn by(who: &Thread, in_interrupt: bool) -> String {
 }
 
 impl Case {
-    /// What took long, in the order of time.
+    /// Writes the long activities, in order of time.
     fn text_of_ran(&self, out: &mut String, rows: usize) -> fmt::Result {
         let mut longest: Vec<_> = self.ran.iter().collect();
         longest.sort_by_key(|ran| Reverse(ran.took_ns));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One pass over a trace, in order of time, for all questions that are asked of it.
+//! One pass over a trace, in order of time, for all questions.
 
 use super::engine::{Ended, Engine};
 use super::head::{Extent, Head};
@@ -16,22 +16,22 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use store::Trace;
 
-/// What was found.
+/// Answers to the questions, with the head and the losses of the trace.
 pub struct Answers {
     pub(super) head: Head,
-    /// Losses among its events.
+    /// Losses of the trace.
     pub losses: Losses,
-    /// The time of the trace.
+    /// Time range of the trace.
     pub extent: Extent,
     /// Warnings about the trace.
     pub warnings: Vec<String>,
     answers: Vec<Box<dyn Answer>>,
-    /// Contents of its streams.
+    /// Contents of the trace's streams.
     pub(super) account: Account,
 }
 
-/// Hands the items of a trace to `take`, in order of time, until that breaks. `progress` is called with the size of
-/// each packet that was read. Returns whether all was read.
+/// Passes the items of a trace to `take`, in order of time, until `take` breaks. Calls `progress` with the
+/// size of each packet that was read. Returns whether the whole trace was read.
 pub fn each<E: From<system::Error>>(
     trace: &Trace,
     mut progress: impl FnMut(u64) -> Result<(), E>,
@@ -49,7 +49,7 @@ pub fn each<E: From<system::Error>>(
     Ok(true)
 }
 
-/// Reads the whole trace. `progress` is called with the size of each packet that was read.
+/// Reads the whole trace. Calls `progress` with the size of each packet that was read.
 pub fn read<'a>(
     dir: &Path,
     trace: &'a Trace,
@@ -98,7 +98,7 @@ struct Object<'a> {
 }
 
 impl Answers {
-    /// One JSON object.
+    /// Returns the answers as one JSON object.
     pub fn object(&self) -> serde_json::Result<impl Serialize + '_> {
         let answers = self.answers.iter();
         Ok(Object {
@@ -111,19 +111,19 @@ impl Answers {
         })
     }
 
-    /// The answers, in the order of the analyses.
+    /// Returns the answers, in the order of the analyses.
     pub fn answers(&self) -> impl Iterator<Item = &dyn Answer> {
         self.answers.iter().map(|answer| &**answer)
     }
 
-    /// Text: what every report ends with.
+    /// Returns the end of the report as text.
     pub fn close(&self) -> Result<String, fmt::Error> {
         let mut out = String::new();
         text::close(&mut out, &self.losses)?;
         Ok(out)
     }
 
-    /// Text, with at most `rows` rows in a table.
+    /// Returns the report as text, with at most `rows` rows per table.
     pub fn text(&self, rows: usize) -> Result<String, fmt::Error> {
         let mut out = String::new();
         text::head(&mut out, &self.head)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The questions that can be asked of a trace.
+//! The questions that a report answers.
 
 use super::aux::Aux;
 use super::cpu::Cpus;
@@ -16,34 +16,34 @@ use super::{Analysis, Catalogue, Missing};
 use std::path::Path;
 use terminal::date::PointInTime;
 
-/// What is asked of a trace.
+/// A question about a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Which system calls were made; also whose they were.
+    /// The system calls of the trace.
     Syscalls {
-        /// Whether each process is counted by itself, too.
+        /// Whether to list the calls of each process, too.
         by_process: bool,
     },
-    /// How long threads that were woken waited for a CPU.
+    /// The time from the wake-up of threads until they run.
     Latency,
-    /// What each thread did.
+    /// The activity of each thread.
     Threads {
         /// The order of the rows.
         sort: Sort,
     },
-    /// What each CPU did.
+    /// The activity of each CPU.
     Cpu,
-    /// Which interrupts were handled.
+    /// The interrupts that were handled.
     Irq,
-    /// What was read and written.
+    /// The data that was read and written.
     Io,
-    /// Which locks threads had to wait for.
+    /// The locks that threads had to wait for.
     Locks,
-    /// Which functions ran.
+    /// The functions that ran.
     Profile,
-    /// What other modules wrote beside the events.
+    /// The data that other modules recorded beside the events.
     Aux,
-    /// What a thread's time went by with, to this point in time, if one is given.
+    /// The critical path of a thread. If `to` is given, the path ends there.
     CriticalPath {
         /// The thread.
         tid: i64,
@@ -53,7 +53,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// Every one that needs no more to be said.
+    /// Every question without further arguments.
     pub const ALL: [Self; 8] = [
         Self::Syscalls { by_process: true },
         Self::Latency,
@@ -67,7 +67,8 @@ impl Question {
         Self::Profile,
     ];
 
-    /// What gathers its answer, of the trace in `dir`. The error is that the trace has no answer.
+    /// Creates the analysis that answers the question, for the trace in `dir`. Returns an error if the
+    /// trace has no answer.
     pub fn analysis(
         self,
         dir: &Path,

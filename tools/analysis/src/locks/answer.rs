@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What was found of locks.
+//! The answer to `--locks`.
 
 use super::futexes::Futex;
 use super::kernel::KernelLock;
@@ -13,18 +13,18 @@ use serde_json::Value as Json;
 use std::fmt::{self, Write};
 use terminal::printable;
 
-/// The locks of a trace for which threads had to wait.
+/// The locks of a trace that threads had to wait for.
 #[derive(Debug, Serialize)]
 pub struct Found {
-    /// By how much of its value a percentile may be too large.
+    /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
-    /// None if the trace does not have them.
+    /// Kernel locks; `None` if the trace does not have them.
     kernel: Option<Vec<KernelLock>>,
     futexes: Option<Vec<Futex>>,
 }
 
 impl Found {
-    /// These were found.
+    /// Creates the answer.
     pub fn new(kernel: Option<Vec<KernelLock>>, futexes: Option<Vec<Futex>>) -> Self {
         Self {
             percentile_error: COARSE_ERROR,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Waits of user space for futexes, by system calls. Not those for several at once (`futex_waitv`),
-//! which has their addresses in memory.
+//! Waits of user space for futexes, by system calls. Waits for several futexes at once (`futex_waitv`) are
+//! not included, because that call has its addresses in memory.
 
 use super::waits::{Waiter, Waits, WaitsFound};
 use crate::calls::{Calls, Entry, Wanted};
@@ -15,15 +15,16 @@ use ctf::{Clock, Event};
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// `FUTEX_CMD_MASK`, in what is left of an operation then.
+/// Bits of an operation that hold the command, a part of `FUTEX_CMD_MASK`.
 const COMMAND: u64 = 0x7f;
-/// `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, `FUTEX_WAIT_REQUEUE_PI`, `FUTEX_LOCK_PI2`
+/// Commands that wait: `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, `FUTEX_WAIT_REQUEUE_PI`,
+/// `FUTEX_LOCK_PI2`.
 const WAITS: [u64; 5] = [0, 6, 9, 11, 13];
 
-/// What a call does with a futex.
+/// Effect of a call on a futex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// What its second argument says.
+    /// The command in the second argument.
     Command,
     Wait,
 }
@@ -43,11 +44,11 @@ const CALLS: &[Wanted<Does>] = &[
     },
 ];
 
-/// The futexes for which a thread waited.
+/// Analysis of the futexes that threads waited for.
 pub struct Futexes {
     clock: Clock,
     calls: Calls<Does>,
-    /// By process and address.
+    /// Waits by process and address.
     futexes: HashMap<(Owner, Life, u64), Used>,
 }
 
@@ -56,22 +57,22 @@ struct Used {
     comm: Option<Vec<u8>>,
 }
 
-/// A futex.
+/// Row of a futex.
 #[derive(Debug, Serialize)]
 pub struct Futex {
     /// The process that waited for it.
     pub pid: Option<i64>,
-    /// The last name of that.
+    /// Last name of the process.
     pub comm: Option<String>,
-    /// Its address there, in hexadecimal.
+    /// Address in the process, in hexadecimal.
     pub uaddr: String,
-    /// The waits for it.
+    /// Waits for the futex.
     #[serde(flatten)]
     pub waits: WaitsFound,
 }
 
 impl Futexes {
-    /// Of a trace with these events.
+    /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Option<Self> {
         Some(Self {
             clock: catalogue.metadata().clock,
@@ -80,12 +81,12 @@ impl Futexes {
         })
     }
 
-    /// The events that they are made from. Each is known by its place in this list.
+    /// Returns the events that the waits are read from. `event` identifies each by its index in this list.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.calls.events()
     }
 
-    /// One of these events.
+    /// Processes an event.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let Some(call) = self.calls.event(which, event, now) else {
             return;
@@ -99,17 +100,17 @@ impl Futexes {
         used.waits.add(took, call.since, call.ret < 0, waiter);
     }
 
-    /// A CPU has switched.
+    /// Handles a switch of a CPU.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         self.calls.switch(switch, now);
     }
 
-    /// Events may be missing on a CPU from here on.
+    /// Handles a loss: events of a CPU may be missing from now on.
     pub fn lost(&mut self, schedule: &Schedule) {
         self.calls.lost(schedule);
     }
 
-    /// What was found: where threads waited longest in all comes first.
+    /// Returns the futexes, those with the longest total wait first.
     pub fn found(mut self) -> Vec<Futex> {
         for (entry, uaddr) in self.calls.open().filter_map(waits_for) {
             used(&mut self.futexes, entry, uaddr).waits.add_unfinished();
@@ -131,7 +132,7 @@ impl Futexes {
     }
 }
 
-/// The futex that a call waits for, if it waits.
+/// Returns the futex that a call waits for, if it waits.
 fn waits_for(entry: &Entry<Does>) -> Option<(&Entry<Does>, u64)> {
     let [uaddr, operation, _] = entry.arguments;
     let waits = match entry.does {

@@ -2,8 +2,8 @@
 
 //! Waits for locks of the kernel.
 //!
-//! A wait goes from `contention_begin` to `contention_end`. A mutex begins several times: first it
-//! spins, then it sleeps, and at each wake-up spins again. That is one wait.
+//! A wait lasts from `contention_begin` to `contention_end`. For a mutex, several begins form one wait: the
+//! thread spins, sleeps, and spins again after each wake-up.
 
 use super::waits::{Waiter, Waits, WaitsFound};
 use crate::begun::Begun;
@@ -20,7 +20,7 @@ const SPIN: u64 = 1;
 /// `LCB_F_MUTEX`
 const MUTEX: u64 = 1 << 5;
 
-/// The kernel's locks for which a thread had to wait.
+/// Analysis of the kernel's locks that threads had to wait for.
 pub struct KernelLocks {
     clock: Clock,
     begin: Begin,
@@ -29,35 +29,35 @@ pub struct KernelLocks {
     locks: HashMap<Lock, Waits>,
 }
 
-/// The fields of `contention_begin`.
+/// Field indexes of `contention_begin`.
 struct Begin {
     key: EventKey,
     lock_addr: usize,
     flags: usize,
-    /// The context with the kernel's call stack.
+    /// Index of the context with the kernel's call stack.
     stack: Option<usize>,
 }
 
-/// The fields of `contention_end`.
+/// Field indexes of `contention_end`.
 struct End {
     key: EventKey,
     lock_addr: usize,
     ret: usize,
 }
 
-/// What was waited for, but the lock's address.
+/// Description of a wait, without the lock's address.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     flags: u64,
     place: Option<u64>,
 }
 
-/// What waits are counted by.
+/// Key by which waits are summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Lock {
     address: u64,
     flags: u64,
-    /// Where it was waited for.
+    /// Code address of the wait.
     place: Option<u64>,
 }
 
@@ -71,23 +71,22 @@ impl Lock {
     }
 }
 
-/// A lock of the kernel.
+/// Row of a kernel lock.
 #[derive(Debug, Serialize)]
 pub struct KernelLock {
-    /// Its address, in hexadecimal.
+    /// Address, in hexadecimal.
     pub address: String,
-    /// What it is, as `perf lock` has it.
+    /// Kind of the lock, named as in `perf lock`.
     pub kind: &'static str,
-    /// The first address of the call stack where it was waited for, in hexadecimal; none if that was
-    /// not recorded.
+    /// First address of the waiter's call stack, in hexadecimal; `None` if the stack was not recorded.
     pub place: Option<String>,
-    /// The waits for it.
+    /// Waits for the lock.
     #[serde(flatten)]
     pub waits: WaitsFound,
 }
 
 impl KernelLocks {
-    /// Of a trace with these events.
+    /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Option<Self> {
         let begin = catalogue.event("contention_begin")?;
         let end = catalogue.event("contention_end")?;
@@ -112,12 +111,12 @@ impl KernelLocks {
         knows.then_some(locks)
     }
 
-    /// The events that they are made from. Each is known by its place in this list.
+    /// Returns the events that the waits are read from. `event` identifies each by its index in this list.
     pub fn events(&self) -> [EventKey; 2] {
         [self.begin.key, self.end.key]
     }
 
-    /// One of these events.
+    /// Processes an event.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         if which == 0 {
             self.begin(event, now);
@@ -143,7 +142,7 @@ impl KernelLocks {
         if flags & MUTEX == 0 {
             self.open.begin(doer, address, Wait { flags, place }, now);
         } else if !self.open.has(doer, &address) {
-            // Whether it spins or sleeps is not another kind of lock.
+            // Spinning and sleeping do not make two kinds of lock.
             let flags = flags & !SPIN;
             self.open.begin(doer, address, Wait { flags, place }, now);
         }
@@ -163,17 +162,17 @@ impl KernelLocks {
         Some(())
     }
 
-    /// A CPU has switched.
+    /// Handles a switch of a CPU.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         self.open.switch(switch, now);
     }
 
-    /// Events may be missing on a CPU from here on.
+    /// Handles a loss: events of a CPU may be missing from now on.
     pub fn lost(&mut self, schedule: &Schedule) {
         self.open.lost(schedule);
     }
 
-    /// What was found: where threads waited longest in all comes first.
+    /// Returns the locks, those with the longest total wait first.
     pub fn found(mut self) -> Vec<KernelLock> {
         for (address, wait) in self.open.open() {
             let lock = Lock::new(*address, *wait);
@@ -197,7 +196,7 @@ impl KernelLocks {
     }
 }
 
-/// What a lock of these flags (`LCB_F_*`) is called.
+/// Returns the name of a lock with these flags (`LCB_F_*`).
 fn kind(flags: u64) -> &'static str {
     match flags {
         0x00 => "semaphore",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--locks`: for which locks of the kernel, and which futexes, threads had to wait.
+//! Kernel locks and futexes that threads had to wait for (`--locks`).
 
 mod answer;
 mod futexes;
@@ -15,14 +15,14 @@ use ctf::Event;
 use futexes::Futexes;
 use kernel::KernelLocks;
 
-/// The locks of a trace for which threads had to wait.
+/// Analysis of the locks that threads had to wait for.
 pub struct Locks {
     kernel: Option<KernelLocks>,
     futexes: Option<Futexes>,
 }
 
 impl Locks {
-    /// Of a trace with these events.
+    /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
         let locks = Self {
             kernel: KernelLocks::new(catalogue),

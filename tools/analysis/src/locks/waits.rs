@@ -12,37 +12,37 @@ pub struct Waits {
     durations: Durations,
     failed: u64,
     unfinished: u64,
-    /// When the longest began, in clock ticks, and whose it was.
+    /// Begin of the longest wait, in clock ticks, and its thread.
     longest: Option<(u64, Waiter)>,
 }
 
 /// A thread that waited.
 #[derive(Clone, Debug, Serialize)]
 pub struct Waiter {
-    /// Its id; 0 is an idle task.
+    /// Thread id; 0 is an idle task.
     pub tid: i64,
-    /// Its name, if that is known.
+    /// Name of the thread, if it is known.
     pub comm: Option<String>,
 }
 
-/// What is known of them in the end.
+/// Figures of the waits at the end of the trace.
 #[derive(Debug, Serialize)]
 pub struct WaitsFound {
-    /// How long they took.
+    /// Durations of the waits.
     #[serde(flatten)]
     pub durations: Durations,
-    /// Those after which the thread did not have the lock.
+    /// Number of waits after which the thread did not have the lock.
     pub failed: u64,
-    /// Those that had not ended when the trace did.
+    /// Number of waits that had not ended at the end of the trace.
     pub unfinished: u64,
-    /// Who waited longest.
+    /// The thread that waited longest.
     pub longest: Option<Waiter>,
-    /// From when on, since the epoch.
+    /// Begin of the longest wait, since the epoch.
     pub longest_begin_ns: Option<i64>,
 }
 
 impl Waits {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self {
             durations: Durations::coarse(),
@@ -52,7 +52,7 @@ impl Waits {
         }
     }
 
-    /// One has ended. It began at `since`, in clock ticks.
+    /// Adds a wait that has ended. It began at `since`, in clock ticks.
     pub fn add(&mut self, nanoseconds: u64, since: u64, failed: bool, waiter: Waiter) {
         if self.longest.is_none() || nanoseconds > self.durations.max_ns() {
             self.longest = Some((since, waiter));
@@ -61,12 +61,12 @@ impl Waits {
         self.failed += u64::from(failed);
     }
 
-    /// One has not.
+    /// Adds a wait that has not ended.
     pub fn add_unfinished(&mut self) {
         self.unfinished += 1;
     }
 
-    /// What is known of them.
+    /// Returns the figures of the waits.
     pub fn found(self, clock: Clock) -> WaitsFound {
         let (since, longest) = self.longest.unzip();
         WaitsFound {
@@ -80,7 +80,7 @@ impl Waits {
 }
 
 impl Waiter {
-    /// A thread of this name.
+    /// Creates a waiter with this name.
     pub fn new(tid: i64, comm: Option<&[u8]>) -> Self {
         Self {
             tid,

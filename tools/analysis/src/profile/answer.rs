@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What was found by samples.
+//! The answer to `--profile`.
 
 use crate::text::{more, percent, table};
 use crate::Answer;
@@ -9,39 +9,40 @@ use serde_json::Value as Json;
 use std::fmt::{self, Write};
 use terminal::printable;
 
-/// Where the time of the CPUs went by.
+/// Functions and threads that used the time of the CPUs.
 #[derive(Debug, Serialize)]
 pub struct Found {
-    /// What was sampled by.
+    /// Names of the sampling events.
     pub events: Vec<String>,
-    /// All samples.
+    /// Number of all samples.
     pub samples: u64,
-    /// Those of them in which the CPU had nothing to do; they are not among the others.
+    /// Number of samples of idle CPUs. The functions and threads do not include them.
     pub idle: u64,
-    /// Those of a timer that did not come, for it was late.
+    /// Number of samples that a late timer did not take.
     pub missed: u64,
-    /// How often the kernel stopped the sampling for a moment, for there were too many.
+    /// Number of times that the kernel stopped the sampling for a moment, because there were too many
+    /// samples.
     pub throttled: u64,
-    /// The one with most samples in itself first.
+    /// Functions, the one with most own samples first.
     pub functions: Vec<Function>,
-    /// The one with most samples first.
+    /// Names of threads, the one with most samples first.
     pub comms: Vec<Comm>,
 }
 
-/// A function.
+/// Row of a function.
 #[derive(Debug, Serialize)]
 pub struct Function {
     pub name: String,
-    /// The file that it is in; a module of the kernel, or the kernel, in brackets.
+    /// File of the function; for the kernel and its modules, the name in brackets.
     pub object: String,
-    /// Samples in it.
+    /// Number of samples in the function itself.
     #[serde(rename = "self")]
     pub own: u64,
-    /// Those in what it called, too.
+    /// Number of samples in the function and in the functions that it called.
     pub total: u64,
 }
 
-/// All threads of a name.
+/// Row of all threads with one name.
 #[derive(Debug, Serialize)]
 pub struct Comm {
     pub comm: String,

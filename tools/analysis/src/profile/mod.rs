@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--profile`: which functions the time of the CPUs went by in, by samples of what ran.
+//! Functions that used the time of the CPUs, found by samples of the running code (`--profile`).
 
 mod answer;
 
@@ -12,37 +12,37 @@ use std::cmp::Reverse;
 use std::path::Path;
 use symbols::{Place, Side, Stacks, Symbols};
 
-/// The events that are samples, and what their periods are.
+/// Sampling events, and the units of their periods.
 const EVENTS: [(&str, &str); 2] = [
     ("profile_cpu_clock", "nanoseconds"),
     ("profile_cycles", "cycles"),
 ];
 
-/// What the period of a sample is, if the event of this name is one.
+/// Returns the unit of a sample's period, if the event with this name is a sample.
 pub fn unit_of(event: &str) -> Option<&'static str> {
     let mut events = EVENTS.iter();
     let (_, unit) = events.find(|(name, _)| *name == event)?;
     Some(unit)
 }
 
-/// The samples of a trace.
+/// Analysis of the samples of a trace.
 pub struct Profile {
     clock: Clock,
     symbols: Symbols,
     events: Vec<Sampled>,
     functions: HashMap<Named, Counts>,
     comms: HashMap<String, u64>,
-    /// Of one event on one CPU, what it counted last: missed and throttled.
+    /// Last counts of one event on one CPU: missed and throttled samples.
     counted: HashMap<(usize, usize), (u64, u64)>,
     samples: u64,
     idle: u64,
-    /// The functions of a stack, to be used again.
+    /// Functions of a stack; the memory is reused.
     stack: Vec<Named>,
 }
 
-/// An event that is a sample.
+/// A sampling event.
 pub struct Sampled {
-    /// Which.
+    /// Identity of the event.
     pub key: EventKey,
     name: &'static str,
     stacks: Stacks,
@@ -51,25 +51,25 @@ pub struct Sampled {
     throttled: Option<usize>,
 }
 
-/// A function, as it is shown.
+/// A function, as the report shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Named {
-    /// Its name, or its address.
+    /// Name, or address if the name is not known.
     pub name: String,
-    /// The file or module that it is in.
+    /// File or module of the function.
     pub object: String,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Counts {
-    /// Samples in it.
+    /// Number of samples in the function itself.
     own: u64,
-    /// Those in what it called, too.
+    /// Number of samples in the function and in the functions that it called.
     total: u64,
 }
 
 impl Profile {
-    /// Of the trace in `dir`, with these events.
+    /// Creates the analysis for the trace in `dir`, which has these events.
     pub fn new(catalogue: &Catalogue<'_>, dir: &Path) -> Result<Self, Missing> {
         let events = Sampled::all(catalogue);
         if events.is_empty() {
@@ -96,7 +96,7 @@ impl Profile {
 }
 
 impl Sampled {
-    /// Those of a trace.
+    /// Returns the sampling events of a trace.
     pub fn all(catalogue: &Catalogue<'_>) -> Vec<Self> {
         let classes = catalogue.metadata().streams.iter();
         let layouts = classes.flat_map(|class| class.events.values());
@@ -117,7 +117,8 @@ impl Sampled {
         })
     }
 
-    /// The functions that ran at a time of the trace's clock, in nanoseconds: the innermost first.
+    /// Fills `stack` with the functions that ran at the time `ns` of the trace's clock, the innermost
+    /// first.
     pub fn stack(
         &self,
         symbols: &mut Symbols,
@@ -134,7 +135,7 @@ impl Sampled {
             stack.push(user(symbols, tid, ns, frame.code()));
         }
         if stack.is_empty() {
-            // Without stacks there is still the code that ran.
+            // Without stacks, the address of the sample still names the code that ran.
             let ip = self.ip.and_then(|ip| bits(event.value(ip)));
             stack.extend(ip.map(|ip| match Side::of(ip) {
                 Side::Kernel => kernel(symbols, ip),
@@ -180,7 +181,7 @@ impl Analysis for Profile {
                 None => self.functions.entry(function.clone()).or_default(),
             };
             counts.own += u64::from(place == 0);
-            // A function that calls itself is there once.
+            // A recursive function counts once per sample.
             counts.total += u64::from(!is_again);
         }
     }

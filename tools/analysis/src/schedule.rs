@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who runs on each CPU and what the other threads wait for, as far as the trace tells, and where
-//! events are missing.
+//! The schedule of a trace: the thread that runs on each CPU, and the waits of the other threads. It also
+//! tracks the places where events are missing.
 //!
-//! What runs on a CPU is known from its first switch on, and again from the first after a loss among the events that
-//! the schedule is made from. What a thread waits for is known only while no such event may be missing on any CPU: it
-//! may be woken, run and sleep again there. A CPU is *whole* unless such an event, or one that begins or ends what a
-//! thread does, may be missing.
+//! The running thread of a CPU is known from the CPU's first switch on. After a loss among the events of
+//! the schedule, it is known again from the next switch on. The wait of a thread is known only while no
+//! event of the schedule may be missing on any CPU. On a CPU with a loss, the thread may be woken, run and
+//! sleep again. A CPU is *whole* while neither these events nor events that begin or end an operation of a
+//! thread may be missing.
 
 mod happened;
 
@@ -18,17 +19,17 @@ use super::whose::{Owner, Whose};
 use super::{ByEvent, Catalogue, EventKey};
 use std::collections::HashSet;
 
-/// The CPUs and threads of a trace at a moment.
+/// The CPUs and threads of a trace at one moment.
 #[derive(Debug)]
 pub struct Schedule {
-    /// The events that it is made from.
+    /// Events that the schedule is read from.
     events: ByEvent<Kind>,
-    /// By stream class: the contexts that say whose an event is.
+    /// By stream class: the contexts that name the thread of an event.
     whose: Vec<Whose>,
     cpus: Vec<Cpu>,
-    /// CPUs of which events of the schedule may be missing.
+    /// Number of CPUs that may lack events of the schedule.
     broken: usize,
-    /// CPUs that are not whole.
+    /// Number of CPUs that are not whole.
     not_whole: usize,
     tasks: Tasks,
 }
@@ -37,59 +38,59 @@ pub struct Schedule {
 #[derive(Debug)]
 struct Cpu {
     number: u32,
-    /// Streams of it of which events of the schedule may be missing.
+    /// Number of the CPU's streams that may lack events of the schedule.
     broken: u32,
-    /// Streams of it of which the begin or the end of what threads do may be missing.
+    /// Number of the CPU's streams that may lack begins or ends of operations.
     unpaired: u32,
-    /// Streams of it of which interrupts may be missing.
+    /// Number of the CPU's streams that may lack interrupts.
     uninterrupted: u32,
-    /// The thread that runs, if that is known: 0 is the idle task.
+    /// The running thread, if it is known; 0 is the idle task.
     running: Option<i64>,
-    /// Since when no switch is missing.
+    /// Time since which no switch is missing.
     since: Option<u64>,
 }
 
 /// The kinds of events that a stream can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
-    /// Events that the schedule is made from.
+    /// Events that the schedule is read from.
     pub schedule: bool,
-    /// Events that begin or end what a thread does.
+    /// Events that begin or end an operation of a thread.
     pub pairs: bool,
     /// Begins and ends of interrupts.
     pub interrupts: bool,
 }
 
-/// What a thread does.
+/// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It runs.
+    /// The thread runs.
     Running,
-    /// It could run and has to wait for a CPU: since it was woken, or was sent off its CPU.
+    /// The thread is runnable and waits for a CPU: it was woken, or it left its CPU runnable.
     Runnable {
-        /// Which of the two.
+        /// Whether the thread was woken; otherwise it left its CPU runnable.
         woken: bool,
     },
-    /// It waits for something else, and left its CPU so.
+    /// The thread waits for something else, in the state in which it left its CPU.
     Blocked(Left),
 }
 
-/// What a thread did for a while.
+/// An activity of a thread over a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The thread; 0 is the idle task of the CPU.
     pub tid: i64,
-    /// Which of the threads that had the id.
+    /// Life of the thread's id.
     pub life: Life,
-    /// The place of the CPU on which it ran, or which it waited for; none where that is not known.
+    /// Index of the CPU on which the thread ran or which it waited for; `None` if it is not known.
     pub cpu: Option<usize>,
-    /// What it did.
+    /// The activity.
     pub state: State,
-    /// From this time.
+    /// Begin, in clock ticks.
     pub from: u64,
-    /// To that.
+    /// End, in clock ticks.
     pub to: u64,
-    /// Whether the trace has its begin and its end: else it took longer.
+    /// Whether the trace has both begin and end; otherwise the activity took longer.
     pub is_complete: bool,
 }
 
@@ -100,14 +101,14 @@ impl Cpu {
 }
 
 impl Span {
-    /// Its length, in clock ticks.
+    /// Returns the length in clock ticks.
     pub fn ticks(&self) -> u64 {
         self.to.saturating_sub(self.from)
     }
 }
 
 impl Schedule {
-    /// Of a trace with these events.
+    /// Creates the schedule for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Self {
         let classes = catalogue.metadata().streams.iter();
         Self {
@@ -120,12 +121,12 @@ impl Schedule {
         }
     }
 
-    /// The events that it is made from.
+    /// Returns the events that the schedule is read from.
     pub fn events(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.events.keys()
     }
 
-    /// The place of the CPU of this number.
+    /// Returns the index of the CPU with this number. Adds the CPU if it is new.
     pub fn place(&mut self, number: u32) -> usize {
         let place = self.cpus.iter().position(|cpu| cpu.number == number);
         place.unwrap_or_else(|| {
@@ -141,43 +142,43 @@ impl Schedule {
         })
     }
 
-    /// The number of the CPU at this place.
+    /// Returns the number of the CPU at this index.
     pub fn number(&self, cpu: usize) -> u32 {
         self.cpus[cpu].number
     }
 
-    /// The thread that runs on a CPU, if that is known: 0 is the idle task.
+    /// Returns the thread that runs on a CPU, if it is known; 0 is the idle task.
     pub fn running(&self, cpu: usize) -> Option<i64> {
         self.cpus[cpu].running
     }
 
-    /// The threads that run, 0 for each idle task, and since when that is known.
+    /// Returns the running threads, 0 for each idle task, with the time since which each is known.
     pub fn running_since(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         let cpus = self.cpus.iter();
         cpus.filter_map(|cpu| cpu.running.zip(cpu.since))
     }
 
-    /// Whether the CPU is whole.
+    /// Returns whether the CPU is whole.
     pub fn is_whole(&self, cpu: usize) -> bool {
         self.cpus[cpu].is_whole()
     }
 
-    /// Whether no interrupt of the CPU may be missing.
+    /// Returns whether no interrupt of the CPU may be missing.
     pub fn has_interrupts(&self, cpu: usize) -> bool {
         self.cpus[cpu].uninterrupted == 0
     }
 
-    /// Whether all CPUs are whole.
+    /// Returns whether all CPUs are whole.
     pub fn all_whole(&self) -> bool {
         self.not_whole == 0
     }
 
-    /// Whether the thread is known to run. Nothing that happens elsewhere can be about it.
+    /// Returns whether the thread is known to run. An event on another CPU cannot concern a running thread.
     pub fn runs(&self, tid: i64) -> bool {
         matches!(self.state(tid), Some((State::Running, _)))
     }
 
-    /// The threads that are known to run, on a CPU that is whole.
+    /// Returns the threads that are known to run on a whole CPU.
     pub fn runners(&self) -> HashSet<Serial> {
         let cpus = self.cpus.iter().filter(|cpu| cpu.is_whole());
         let tids = cpus.filter_map(|cpu| cpu.running);
@@ -186,43 +187,43 @@ impl Schedule {
             .collect()
     }
 
-    /// What a thread does, and since when, if that is known.
+    /// Returns the state of a thread and its begin, if they are known.
     pub fn state(&self, tid: i64) -> Option<(State, u64)> {
         self.tasks.get(tid)?.state
     }
 
-    /// The name of a thread.
+    /// Returns the name of a thread.
     pub fn comm(&self, tid: i64) -> Option<&[u8]> {
         let comm = self.tasks.get(tid)?.comm();
         (!comm.is_empty()).then_some(comm)
     }
 
-    /// The process of a thread.
+    /// Returns the process of a thread.
     pub fn process(&self, tid: i64) -> Option<i64> {
         self.tasks.get(tid)?.process
     }
 
-    /// The parent of a thread's process; 0: it has none.
+    /// Returns the parent of a thread's process; 0 if it has no parent.
     pub fn parent(&self, tid: i64) -> Option<i64> {
         self.tasks.get(tid)?.parent
     }
 
-    /// The thread of this id.
+    /// Returns the serial of the thread that has this id.
     pub fn serial(&self, tid: i64) -> Option<Serial> {
         Some(self.tasks.get(tid)?.serial)
     }
 
-    /// Which of the threads that had this id it is.
+    /// Returns the current life of a thread id.
     pub fn life(&self, tid: i64) -> Life {
         self.tasks.life(tid)
     }
 
-    /// Which of the processes or threads that had its id an owner is.
+    /// Returns the current life of an owner's id.
     pub fn life_of(&self, owner: Owner) -> Life {
         owner.id().map_or(0, |id| self.tasks.life(id))
     }
 
-    /// The first packet of a stream of this CPU begins, and nothing is missing before it.
+    /// Begins the first packet of a stream of this CPU. No event is missing before the packet.
     pub fn begin(&mut self, cpu: usize, time: u64) {
         let cpu = &mut self.cpus[cpu];
         if cpu.broken == 0 {
@@ -230,7 +231,8 @@ impl Schedule {
         }
     }
 
-    /// Events of a stream of this CPU may be missing from `time` on. What ends there is added to `spans`.
+    /// Begins a loss: events of a stream of this CPU may be missing from `time` on. Adds the spans that end
+    /// there to `spans`.
     pub fn lose(&mut self, cpu: usize, kinds: Kinds, time: u64, spans: &mut Vec<Span>) {
         self.missing(cpu, kinds, |count| *count += 1);
         if kinds.schedule {
@@ -239,7 +241,7 @@ impl Schedule {
         }
     }
 
-    /// No event of that stream is missing from `time` on.
+    /// Ends a loss: no event of that stream is missing from `time` on.
     pub fn regain(&mut self, cpu: usize, kinds: Kinds, time: u64) {
         self.missing(cpu, kinds, |count| *count -= 1);
         let cpu = &mut self.cpus[cpu];
@@ -248,7 +250,7 @@ impl Schedule {
         }
     }
 
-    /// Changes the number of streams of a CPU of which events of these kinds may be missing.
+    /// Changes the number of streams of a CPU that may lack events of these kinds.
     fn missing(&mut self, cpu: usize, kinds: Kinds, change: impl Fn(&mut u32)) {
         let cpu = &mut self.cpus[cpu];
         self.broken -= usize::from(cpu.broken > 0);
@@ -266,7 +268,7 @@ impl Schedule {
         self.not_whole += usize::from(!cpu.is_whole());
     }
 
-    /// The trace is over. What was not is added to `spans`.
+    /// Ends the trace. Adds the spans that have not ended to `spans`.
     pub fn end(&mut self, time: u64, spans: &mut Vec<Span>) {
         for cpu in 0..self.cpus.len() {
             self.leave(cpu, time, spans);
@@ -274,9 +276,9 @@ impl Schedule {
         self.forget(time, spans);
     }
 
-    /// The thread `old` has the id of its process from now on.
+    /// Gives the thread `old` the id of its process.
     fn becomes(&mut self, cpu: usize, old: i64, pid: i64, time: u64, spans: &mut Vec<Span>) {
-        // The first thread may still be about to leave its CPU.
+        // The first thread of the process may still be about to leave its CPU.
         for other in 0..self.cpus.len() {
             if other != cpu && self.running(other) == Some(pid) {
                 self.leave(other, time, spans);
@@ -320,7 +322,7 @@ impl Schedule {
                 is_complete: before.is_some(),
             })),
         }
-        // The idle tasks of all CPUs are called 0.
+        // The idle tasks of all CPUs have the id 0.
         if switch.prev_tid != 0 {
             let is_known = is_complete && !switch.left.is_end();
             let prev = self.tasks.thread(switch.prev_tid);
@@ -343,10 +345,10 @@ impl Schedule {
         }
     }
 
-    /// A thread is about to be woken, or was. Of several events about one wake-up the first counts.
-    /// One that runs or could run is not woken, whatever the kernel says: it did not sleep. But it may
-    /// be on its way to sleep, and the switch from it may come after the first of these events: then
-    /// the next counts.
+    /// Handles an event about a thread that is about to be woken, or was woken. Of several events about one
+    /// wake-up, the first counts. If the thread runs or is runnable, the event is ignored: the thread did
+    /// not sleep. The thread may be about to sleep, and leave its CPU after the first of these events. In that
+    /// case the next event counts.
     fn wake(&mut self, tid: i64, time: u64, spans: &mut Vec<Span>) {
         let thread = self.tasks.thread(tid);
         match thread.state {
@@ -365,7 +367,7 @@ impl Schedule {
         thread.state = Some((State::Runnable { woken: true }, time));
     }
 
-    /// What runs on a CPU is not known any more.
+    /// Forgets the thread that runs on a CPU.
     fn leave(&mut self, cpu: usize, time: u64, spans: &mut Vec<Span>) {
         let since = self.cpus[cpu].since.take();
         let Some(tid) = self.cpus[cpu].running.take() else {
@@ -384,7 +386,7 @@ impl Schedule {
         }));
     }
 
-    /// What the threads do that do not run is not known any more.
+    /// Forgets the states of the threads that do not run.
     fn forget(&mut self, time: u64, spans: &mut Vec<Span>) {
         for (tid, thread) in self.tasks.all_mut() {
             thread.forget_rename();
@@ -403,7 +405,7 @@ impl Schedule {
         }
     }
 
-    /// A thread does not run any more; what it does is not known.
+    /// Forgets the state of a thread that no longer runs.
     fn no_longer(&mut self, tid: i64) {
         if let Some(thread) = self.tasks.get_mut(tid) {
             thread.state = None;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events of the scheduler, and those of the state that tell of threads; and what is where in them.
+//! Events of the scheduler, and events of the initial state that describe threads, with the indexes of
+//! their fields.
 
 use super::schedule::State;
 use super::{integer, key, text, Catalogue, EventKey};
 use ctf::{Event, EventLayout};
 
-/// What an event tells, and in which fields.
+/// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A CPU goes from one task to another.
@@ -21,14 +22,14 @@ pub enum Kind {
     Rename(RenameFields),
     /// A task ends.
     Exit(TaskFields),
-    /// A thread is there.
+    /// A thread exists.
     State(StateFields),
 }
 
-/// The event that tells of a thread what there was before the trace.
+/// The event that describes a thread from before the trace.
 pub const THREAD_STATE: &str = "lttng_statedump_process_state";
 
-/// The events of a trace that tell who runs.
+/// Finds the events of a trace that the schedule is read from.
 pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
     let of = |name: &str, kind: fn(&EventLayout) -> Option<Kind>| {
         let layout = catalogue.event(name)?;
@@ -53,7 +54,7 @@ pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
             TaskFields::of(layout).map(Kind::Exit)
         }),
         of("task_rename", rename),
-        // As perf hands it over.
+        // Name of the event as perf records it.
         of("task:task_rename", rename),
         of(THREAD_STATE, |layout| {
             StateFields::of(layout).map(Kind::State)
@@ -64,20 +65,21 @@ pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
     .collect()
 }
 
-/// A CPU goes from one task to another.
+/// A switch of a CPU from one task to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch<'a> {
     /// The thread that ran; 0 is the idle task.
     pub prev_tid: i64,
-    /// Its name.
+    /// Name of that thread.
     pub prev_comm: &'a [u8],
-    /// The thread that seemed to run, if it was another: the switch from it was not recorded.
+    /// The thread that was known to run, if it is another one: the switch from that thread was not
+    /// recorded.
     pub instead_of: Option<i64>,
-    /// How it left the CPU.
+    /// State in which the thread left the CPU.
     pub left: Left,
     /// The thread that runs now; 0 is the idle task.
     pub next_tid: i64,
-    /// Its name.
+    /// Name of that thread.
     pub next_comm: &'a [u8],
 }
 
@@ -91,11 +93,11 @@ impl Left {
     /// `TASK_REPORT_MAX`.
     const PREEMPTED: i64 = 0x100;
 
-    /// How many there are.
+    /// Number of states.
     pub const WAYS: usize = Self::NAMES.len();
 
-    /// The name of each, and its letter in the kernel's tools: that of no bit, those of each bit, and
-    /// what is for all else.
+    /// Name of each state, and its letter in the kernel's tools. The first entry has no bit set, the next
+    /// ones are for one bit each, and the last is for all other values.
     pub const NAMES: [(&'static str, &'static str); 11] = [
         ("runnable", "R"),
         ("interruptible", "S"),
@@ -110,7 +112,7 @@ impl Left {
         ("other", "?"),
     ];
 
-    /// Its place among these.
+    /// Returns the index of the state in `NAMES`.
     pub fn way(self) -> usize {
         match self.0 {
             0 => 0,
@@ -119,12 +121,12 @@ impl Left {
         }
     }
 
-    /// Whether it was for ever.
+    /// Returns whether the thread has ended.
     pub fn is_end(self) -> bool {
         self.0 & Self::ENDED != 0
     }
 
-    /// What the thread does from then on, if it has not ended.
+    /// Returns the state of the thread after the switch, if it has not ended.
     pub fn state(self) -> State {
         match self.0 {
             0 | Self::PREEMPTED => State::Runnable { woken: false },
@@ -133,7 +135,7 @@ impl Left {
     }
 }
 
-/// The fields of `sched_switch`.
+/// Field indexes of `sched_switch`.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchFields {
     prev_tid: usize,
@@ -154,7 +156,7 @@ impl SwitchFields {
         })
     }
 
-    /// Their values.
+    /// Reads the values of an event.
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<Switch<'a>> {
         Some(Switch {
             prev_tid: integer(event.value(self.prev_tid))?,
@@ -170,13 +172,13 @@ impl SwitchFields {
 /// A task.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// Its thread id.
+    /// Thread id.
     pub tid: i64,
-    /// Its name.
+    /// Name of the task.
     pub comm: &'a [u8],
 }
 
-/// The fields of an event about one task.
+/// Field indexes of an event about one task.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskFields {
     tid: usize,
@@ -184,7 +186,7 @@ pub struct TaskFields {
 }
 
 impl TaskFields {
-    /// Of an event with this layout.
+    /// Finds the fields in an event with this layout.
     pub fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
             tid: layout.field("tid")?,
@@ -192,7 +194,7 @@ impl TaskFields {
         })
     }
 
-    /// Their values.
+    /// Reads the values of an event.
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<Task<'a>> {
         Some(Task {
             tid: integer(event.value(self.tid))?,
@@ -201,18 +203,18 @@ impl TaskFields {
     }
 }
 
-/// A task begins.
+/// The begin of a task.
 #[derive(Clone, Copy, Debug)]
 pub struct Fork<'a> {
-    /// The thread that made it, and its process.
+    /// The thread that created the task, and its process.
     pub parent: (i64, i64),
     /// The new thread, and its process.
     pub child: (i64, i64),
-    /// Its name.
+    /// Name of the new thread.
     pub child_comm: &'a [u8],
 }
 
-/// The fields of `sched_process_fork`.
+/// Field indexes of `sched_process_fork`.
 #[derive(Clone, Copy, Debug)]
 pub struct ForkFields {
     parent: [usize; 2],
@@ -221,7 +223,7 @@ pub struct ForkFields {
 }
 
 impl ForkFields {
-    /// In an event; none if it lacks one.
+    /// Finds the fields in an event with this layout. Returns `None` if a field is missing.
     pub fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
             parent: [layout.field("parent_tid")?, layout.field("parent_pid")?],
@@ -230,7 +232,7 @@ impl ForkFields {
         })
     }
 
-    /// Their values.
+    /// Reads the values of an event.
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<Fork<'a>> {
         let task =
             |[tid, pid]: [usize; 2]| Some((integer(event.value(tid))?, integer(event.value(pid))?));
@@ -242,18 +244,18 @@ impl ForkFields {
     }
 }
 
-/// A task executes another program.
+/// The execution of another program by a task.
 #[derive(Clone, Copy, Debug)]
 pub struct Exec<'a> {
-    /// The thread, by the id that it has from then on: that of its process.
+    /// Thread id after the exec, which is the id of the process.
     pub tid: i64,
-    /// The id that it had before.
+    /// Thread id before the exec.
     pub old_tid: i64,
-    /// The program's file, as the kernel calls a task after it.
+    /// Name of the program's file, from which the kernel takes the task's name.
     pub comm: &'a [u8],
 }
 
-/// The fields of `sched_process_exec`.
+/// Field indexes of `sched_process_exec`.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecFields {
     tid: usize,
@@ -261,7 +263,7 @@ pub struct ExecFields {
     filename: usize,
 }
 
-/// Bytes of a task's name: `TASK_COMM_LEN`, without the NUL.
+/// Maximum length of a task's name in bytes: `TASK_COMM_LEN` without the NUL.
 const NAME: usize = 15;
 
 impl ExecFields {
@@ -273,7 +275,7 @@ impl ExecFields {
         })
     }
 
-    /// Their values.
+    /// Reads the values of an event.
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<Exec<'a>> {
         let filename = text(event.value(self.filename))?;
         let name = filename.rsplit(|byte| *byte == b'/').next()?;
@@ -287,18 +289,18 @@ impl ExecFields {
     }
 }
 
-/// A task gets another name.
+/// The change of a task's name.
 #[derive(Clone, Copy, Debug)]
 pub struct Rename<'a> {
-    /// Its thread id.
+    /// Thread id.
     pub tid: i64,
-    /// The name that it had.
+    /// Old name.
     pub old: &'a [u8],
-    /// The name that it gets.
+    /// New name.
     pub new: &'a [u8],
 }
 
-/// The fields of `task_rename`.
+/// Field indexes of `task_rename`.
 #[derive(Clone, Copy, Debug)]
 pub struct RenameFields {
     tid: usize,
@@ -315,7 +317,7 @@ impl RenameFields {
         })
     }
 
-    /// Their values.
+    /// Reads the values of an event.
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<Rename<'a>> {
         let new = text(event.value(self.new))?;
         Some(Rename {
@@ -326,20 +328,20 @@ impl RenameFields {
     }
 }
 
-/// What is known of a thread, whatever it does.
+/// Description of a thread, independent of its activity.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadState<'a> {
-    /// It.
+    /// Thread id.
     pub tid: i64,
-    /// Its process.
+    /// Process id.
     pub process: i64,
-    /// The process that is its process's parent; 0: it has none.
+    /// Parent of the process; 0 if it has no parent.
     pub parent: i64,
-    /// Its name.
+    /// Name of the thread.
     pub comm: &'a [u8],
 }
 
-/// The fields of [`THREAD_STATE`] that are looked at.
+/// Field indexes of [`THREAD_STATE`], as far as they are used.
 #[derive(Clone, Copy, Debug)]
 pub struct StateFields {
     tid: usize,
@@ -349,7 +351,7 @@ pub struct StateFields {
 }
 
 impl StateFields {
-    /// Of an event with this layout.
+    /// Finds the fields in an event with this layout.
     pub fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
             tid: layout.field("tid")?,
@@ -359,7 +361,7 @@ impl StateFields {
         })
     }
 
-    /// Their values.
+    /// Reads the values of an event.
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<ThreadState<'a>> {
         Some(ThreadState {
             tid: integer(event.value(self.tid))?,

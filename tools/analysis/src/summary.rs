@@ -15,66 +15,66 @@ use std::path::Path;
 use store::{Recording, Trace};
 use system::Result;
 
-/// What a trace holds; the JSON object of `report --json`.
+/// Contents of a trace, as the JSON object of `report --json`.
 #[derive(Debug, Serialize)]
 pub struct Summary {
-    /// Which trace.
+    /// Identity of the trace.
     #[serde(flatten)]
     pub head: Head,
-    /// What became of its events.
+    /// Recorded and lost events.
     #[serde(flatten)]
     pub losses: Losses,
     /// Events by type, the most frequent first.
     pub events: Vec<EventCount>,
-    /// Each CPU.
+    /// Rows of the CPUs.
     pub cpus: Vec<Cpu>,
-    /// Each channel.
+    /// Rows of the channels.
     pub channels: Vec<Channel>,
     /// The tasks that used the CPUs, the busiest first.
     pub tasks: Vec<Task>,
-    /// What is odd about the trace.
+    /// Warnings about the trace.
     pub warnings: Vec<String>,
 }
 
-/// How often an event was recorded.
+/// Number of records of an event.
 #[derive(Debug, Serialize)]
 pub struct EventCount {
-    /// Its name.
+    /// Name of the event.
     pub name: String,
-    /// The channel: an event may be in several.
+    /// Name of the channel. An event may be in several channels.
     pub channel: String,
-    /// How often.
+    /// Number of records.
     pub count: u64,
 }
 
-/// A CPU.
+/// Row of a CPU.
 #[derive(Debug, Default, Serialize)]
 pub struct Cpu {
-    /// The CPU.
+    /// CPU number.
     pub cpu: u32,
-    /// What its streams hold.
+    /// Contents of the CPU's streams.
     #[serde(flatten)]
     pub content: Content,
-    /// Time in which it was idle, as far as sched_switch tells.
+    /// Idle time, as far as it is known from sched_switch.
     pub idle_ns: u64,
-    /// Time in which it ran a task, as far as sched_switch tells.
+    /// Time in which the CPU ran a task, as far as it is known from sched_switch.
     pub busy_ns: u64,
-    /// The rest: it is not known what ran.
+    /// Remaining time, for which the running task is not known.
     pub unknown_ns: u64,
 }
 
-/// A channel.
+/// Row of a channel.
 #[derive(Debug, Default, Serialize)]
 pub struct Channel {
-    /// Its name.
+    /// Name of the channel.
     pub name: String,
-    /// What its streams hold.
+    /// Contents of the channel's streams.
     #[serde(flatten)]
     pub content: Content,
 }
 
 impl Summary {
-    /// Reads the whole trace. `progress` hears of every piece that was read.
+    /// Reads the whole trace. Calls `progress` with the size of each part that was read.
     pub fn of(dir: &Path, trace: &Trace, progress: impl Fn(u64)) -> Result<Self> {
         let catalogue = Catalogue::new(&trace.metadata);
         let mut gathered = Gathered::default();
@@ -118,7 +118,8 @@ impl Summary {
     }
 }
 
-/// The channel of a stream: found by the stream class, called as its files are.
+/// Returns the channel of a stream, found by the stream class. The name of the channel comes from the
+/// stream's files.
 fn channel_of<'a>(
     channels: &'a mut BTreeMap<u32, Channel>,
     id: u32,
@@ -132,7 +133,7 @@ fn channel_of<'a>(
     })
 }
 
-/// Adds what a stream says of its CPU.
+/// Adds the contents of a stream to its CPU.
 fn add_cpu(cpus: &mut Vec<Cpu>, stream: Cpu) {
     match cpus.iter_mut().find(|cpu| cpu.cpu == stream.cpu) {
         Some(cpu) => cpu.content.add(&stream.content),
@@ -141,8 +142,8 @@ fn add_cpu(cpus: &mut Vec<Cpu>, stream: Cpu) {
     cpus.sort_by_key(|cpu| cpu.cpu);
 }
 
-/// Takes the losses of each CPU and channel from the kernel's counters. What has a row of its own
-/// only there had losses, or nothing.
+/// Takes the losses of each CPU and channel from the kernel's counters. A CPU or channel that only these
+/// counters have gets a row if it has losses.
 fn take_losses(cpus: &mut Vec<Cpu>, channels: &mut Vec<Channel>, recording: &Recording) {
     let Some(stats) = &recording.stats else {
         return;
@@ -188,14 +189,14 @@ fn nothing_but(lost: u64) -> Content {
     }
 }
 
-/// Counts events, and gathers who used the CPUs.
+/// Numbers of events, and CPU time of tasks.
 #[derive(Default)]
 struct Gathered {
     counts: ByEvent<u64>,
     tasks: BusyTasks,
 }
 
-/// Gathers it.
+/// Analysis that fills [`Gathered`].
 struct Gather<'a>(&'a mut Gathered);
 
 impl Analysis for Gather<'_> {
@@ -213,7 +214,7 @@ impl Analysis for Gather<'_> {
 }
 
 impl Gathered {
-    /// The events that were counted, of these channels by stream class.
+    /// Returns the counted events of these channels, which are given by stream class.
     fn events(&self, trace: &Trace, channels: &BTreeMap<u32, Channel>) -> Vec<EventCount> {
         let mut events: Vec<_> = self
             .counts

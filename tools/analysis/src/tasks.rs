@@ -1,66 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The threads of a trace at a moment: their names, processes and parents. Every view has them from
-//! here.
+//! The threads of a trace at one moment: their names, processes and parents. All views use these.
 //!
 //! Names come from `task_rename`, `sched_process_exec`, `sched_process_fork`, `sched_process_exit`,
 //! `sched_switch`, wake-ups, the contexts of events, and the initial state.
 //!
-//! The kernel uses ids again. And a thread that executes a program gets the id of its process, if it
-//! had another one. So an id is not enough:
+//! The kernel reuses ids. A thread that executes a program gets the id of its process, if its own id
+//! differs. An id alone is therefore not enough:
 //!
-//! - A [`Serial`] is a thread, whatever its id is.
-//! - A [`Life`] is the time in which an id stands for one process or thread.
+//! - A [`Serial`] identifies a thread, independent of its id.
+//! - A [`Life`] identifies the time in which an id belongs to one process or thread.
 
 use super::schedule::State;
 use ahash::HashMap;
 
-/// The number of a thread, which no other one gets.
+/// Unique number of a thread.
 pub type Serial = u64;
 
-/// The number of a life, which no other one gets.
+/// Unique number of a life.
 pub type Life = u64;
 
 /// A thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// It.
+    /// Serial of the thread.
     pub serial: Serial,
-    /// The life of its id.
+    /// Life of the thread's id.
     pub life: Life,
     comm: Vec<u8>,
-    /// Its process.
+    /// Process of the thread.
     pub process: Option<i64>,
-    /// The parent of its process.
+    /// Parent of the process.
     pub parent: Option<i64>,
-    /// Its state, and since when, if that is known.
+    /// State and its begin, if they are known.
     pub state: Option<(State, u64)>,
-    /// Whether its name is from `task_rename`, and it has executed no program since.
+    /// Whether the name is from `task_rename`, with no exec since then.
     pub is_renamed: bool,
     /// The name before the last `task_rename`, until an event shows the new one.
     old_comm: Option<Vec<u8>>,
 }
 
-/// The threads.
+/// All threads.
 #[derive(Debug, Default)]
 pub struct Tasks {
-    /// By thread id: those that have not ended.
+    /// Threads that have not ended, by thread id.
     threads: HashMap<i64, Thread>,
     /// By thread or process id: the last life, and whether its thread has ended.
     lives: HashMap<i64, (Life, bool)>,
-    /// A thread that has ended, and of which the last event may still be told.
+    /// A thread that has ended. Its last event may still be in process.
     ended: Option<i64>,
-    /// Numbers that were given.
+    /// Number of serials and lives that were assigned.
     numbers: u64,
 }
 
 impl Thread {
-    /// Its name; empty if that is not known.
+    /// Returns the name; empty if it is not known.
     pub fn comm(&self) -> &[u8] {
         &self.comm
     }
 
-    /// It is called so.
+    /// Sets the name.
     pub fn call(&mut self, comm: &[u8]) {
         if self.comm != comm {
             self.comm.clear();
@@ -69,7 +68,7 @@ impl Thread {
         self.old_comm = None;
     }
 
-    /// An event shows this name.
+    /// Handles an event that has this name.
     ///
     /// The kernel emits `task_rename` before it changes the name (`__set_task_comm`). A thread that is
     /// preempted in between still has the old name.
@@ -79,14 +78,14 @@ impl Thread {
         }
     }
 
-    /// `task_rename` came.
+    /// Handles `task_rename`.
     pub fn rename(&mut self, old: &[u8], new: &[u8]) {
         self.call(new);
         self.is_renamed = true;
         self.old_comm = (old != new).then(|| old.to_vec());
     }
 
-    /// Events were lost, and names with them.
+    /// Handles a loss, in which a `task_rename` may be missing.
     pub fn forget_rename(&mut self) {
         self.is_renamed = false;
         self.old_comm = None;
@@ -94,27 +93,27 @@ impl Thread {
 }
 
 impl Tasks {
-    /// A thread that has not ended, if it was seen.
+    /// Returns a thread that has not ended, if an event showed it.
     pub fn get(&self, tid: i64) -> Option<&Thread> {
         self.threads.get(&tid)
     }
 
-    /// The same, to be changed.
+    /// Returns a mutable reference to such a thread.
     pub fn get_mut(&mut self, tid: i64) -> Option<&mut Thread> {
         self.threads.get_mut(&tid)
     }
 
-    /// All of them, with their ids.
+    /// Returns all threads with their ids.
     pub fn all_mut(&mut self) -> impl Iterator<Item = (i64, &mut Thread)> {
         self.threads.iter_mut().map(|(tid, thread)| (*tid, thread))
     }
 
-    /// The last life of the id of a thread or process; 0 if it was not seen.
+    /// Returns the last life of a thread or process id; 0 if no event showed the id.
     pub fn life(&self, id: i64) -> Life {
         self.lives.get(&id).map_or(0, |(life, _)| *life)
     }
 
-    /// The thread of this id, which is seen.
+    /// Returns the thread with this id. Adds the thread if it is new.
     pub fn thread(&mut self, tid: i64) -> &mut Thread {
         let Self {
             threads,
@@ -145,7 +144,7 @@ impl Tasks {
         })
     }
 
-    /// A thread is of this process.
+    /// Sets the process of a thread.
     pub fn belongs(&mut self, tid: i64, process: i64) {
         let thread = self.thread(tid);
         if thread.process != Some(process) {
@@ -158,7 +157,8 @@ impl Tasks {
         }
     }
 
-    /// A thread is made: what had its id before has ended, unless it is known what that does.
+    /// Adds a new thread. An earlier thread with its id has ended, unless the state of that thread is
+    /// known.
     pub fn made(&mut self, tid: i64) -> &mut Thread {
         let lives = |thread: &Thread| thread.state.is_some();
         if self.threads.get(&tid).is_some_and(lives) {
@@ -171,12 +171,12 @@ impl Tasks {
         self.thread(tid)
     }
 
-    /// A thread has ended. It is forgotten at the next event.
+    /// Marks a thread as ended. The next event forgets the thread.
     pub fn ends(&mut self, tid: i64) {
         self.ended = Some(tid);
     }
 
-    /// The next event comes.
+    /// Handles the begin of the next event.
     pub fn next(&mut self) {
         if let Some(tid) = self.ended.take() {
             self.threads.remove(&tid);
@@ -186,8 +186,8 @@ impl Tasks {
         }
     }
 
-    /// The thread `old` has the id `pid` of its process from now on: all other threads of that have
-    /// ended. What is known under the old id is so until the next event.
+    /// Gives the thread `old` the id `pid` of its process, whose other threads have all ended. The data
+    /// under the old id remains until the next event.
     pub fn becomes(&mut self, old: i64, pid: i64) {
         let serial = self.number();
         let thread = self.thread(old);

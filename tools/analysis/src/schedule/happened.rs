@@ -8,21 +8,21 @@ use crate::schedule_events::{Exec, Kind, Rename, Switch};
 use crate::whose::{Own, Task};
 use ctf::Event;
 
-/// What an event means to all views.
+/// Meaning of an event for all views.
 #[derive(Clone, Copy, Debug)]
 pub struct Happened<'a> {
-    /// The place of its CPU.
+    /// Index of the event's CPU.
     pub cpu: usize,
-    /// How the CPU has switched, if it has.
+    /// The switch of the CPU, if the event is one.
     pub switch: Option<Switch<'a>>,
     /// The process whose other threads have ended, because it executes a program.
     pub exec: Option<i64>,
-    /// What the event says of the task that it happened to.
+    /// Thread, process and name that the event gives for its task.
     own: Own<'a>,
 }
 
 impl Schedule {
-    /// An event came on a CPU: what ends with it is added to `spans`.
+    /// Applies an event on a CPU. Adds the spans that end with it to `spans`.
     pub fn event<'a>(
         &mut self,
         event: &Event<'a>,
@@ -53,7 +53,7 @@ impl Schedule {
             },
         };
         if let Some(kind) = self.events.get(&key(layout)).copied() {
-            // What lacks a field says nothing.
+            // An event that lacks a field changes nothing.
             let _ = self.take(kind, event, own.tid, &mut happened, spans);
         }
         if let Some(tid) = happened.own.tid.filter(|tid| *tid != 0) {
@@ -62,7 +62,7 @@ impl Schedule {
         happened
     }
 
-    /// An event that the schedule is made from; which thread it is, if it says that itself.
+    /// Applies an event that the schedule is read from. `said` is the thread that the event itself records.
     fn take<'a>(
         &mut self,
         kind: Kind,
@@ -81,7 +81,7 @@ impl Schedule {
                     (switch.prev_tid, switch.prev_comm),
                     (switch.next_tid, switch.next_comm),
                 ] {
-                    // The idle tasks of all CPUs are called 0.
+                    // The idle tasks of all CPUs have the id 0.
                     if tid != 0 {
                         self.tasks.thread(tid).shows(comm);
                     }
@@ -94,7 +94,7 @@ impl Schedule {
                 if switch.left.is_end() {
                     self.tasks.ends(switch.prev_tid);
                 }
-                // The schedule knows only who runs after it.
+                // The schedule knows only the thread that runs after the switch.
                 if said.is_none() {
                     own.tid = Some(switch.prev_tid);
                 }
@@ -131,10 +131,10 @@ impl Schedule {
                 if old_tid != tid && self.running(cpu) != Some(tid) {
                     self.becomes(cpu, old_tid, tid, time, spans);
                 }
-                // It is the first thread of its process from then on.
+                // After the exec the thread is the first thread of its process.
                 self.tasks.belongs(tid, tid);
                 let thread = self.tasks.thread(tid);
-                // A program that is executed by its descriptor has a name that its path does not have.
+                // If a program is executed by its descriptor, its name differs from its path.
                 match own.comm {
                     Some(comm) => thread.call(comm),
                     None if thread.is_renamed => {}
@@ -171,7 +171,7 @@ impl Schedule {
         Some(())
     }
 
-    /// The task that an event happened to.
+    /// Returns the task that an event happened to.
     pub fn task<'a>(&'a self, happened: &Happened<'a>) -> Option<Task<'a>> {
         let Own { tid, pid, comm } = happened.own;
         let tid = tid?;
@@ -185,8 +185,9 @@ impl Schedule {
         })
     }
 
-    /// Something on a CPU is of the thread `tid`. If that is known to have ended, and another thread of
-    /// its process runs there, this one has got its id: it executes a program, which is told later.
+    /// Handles an event of the thread `tid` on a CPU. If `tid` has ended and another thread of its process
+    /// runs there, that thread has taken its id. The running thread executes a program, and the event of
+    /// the exec follows later.
     fn may_become(&mut self, cpu: usize, tid: i64, time: u64, spans: &mut Vec<Span>) {
         if let Some(old) = self.running(cpu).filter(|old| *old != tid && *old != 0) {
             if self.tasks.get(tid).is_none() && self.process(old) == Some(tid) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What was found of system calls.
+//! The answer to `--syscalls`.
 
 use crate::durations::{accuracy, known, Durations, HEADINGS, PERCENTILE_ERROR};
 use crate::text::{more, or_unknown, table};
@@ -10,47 +10,47 @@ use serde_json::Value as Json;
 use std::fmt::{self, Write};
 use terminal::printable;
 
-/// A system call.
+/// Row of a system call.
 #[derive(Clone, Debug, Serialize)]
 pub struct Call {
-    /// Its name.
+    /// Name of the call.
     pub name: String,
-    /// How often it was made.
+    /// Number of calls.
     pub calls: u64,
-    /// How often it failed.
+    /// Number of failed calls.
     pub errors: u64,
-    /// How long it took, where that is known.
+    /// Durations of the calls whose duration is known.
     #[serde(flatten)]
     pub durations: Durations,
 }
 
-/// A system call that a process made. There may be very many of these: they are small.
+/// Row of a system call in a process. There may be very many rows, so this type is small.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ProcessCall {
-    /// The process.
+    /// Process id.
     pub pid: Option<i64>,
-    /// The thread, if its process is not known.
+    /// Thread id, if the process is not known.
     pub tid: Option<i64>,
-    /// The last name of the process's first thread, or of that thread.
+    /// Last name of the process's first thread; if the process is not known, of the thread.
     pub comm: Option<String>,
-    /// The call's name.
+    /// Name of the call.
     pub name: String,
-    /// How often it was made.
+    /// Number of calls.
     pub calls: u64,
-    /// How often it failed.
+    /// Number of failed calls.
     pub errors: u64,
-    /// How often it is known how long it took.
+    /// Number of calls whose duration is known.
     pub timed: u64,
-    /// How long all these took.
+    /// Total duration of these calls.
     pub total_ns: u64,
-    /// How long they took on average.
+    /// Average duration of these calls.
     average_ns: u64,
-    /// How long the longest took.
+    /// Duration of the longest of these calls.
     pub max_ns: u64,
 }
 
 impl Call {
-    /// None was made yet.
+    /// Creates a row without calls.
     pub fn new(name: String) -> Self {
         Self {
             name,
@@ -60,7 +60,7 @@ impl Call {
         }
     }
 
-    /// Calls of which no time is known.
+    /// Returns the number of calls whose duration is not known.
     fn untimed(&self) -> u64 {
         self.calls.saturating_sub(self.durations.count())
     }
@@ -69,11 +69,11 @@ impl Call {
 /// The system calls of a trace.
 #[derive(Debug, Serialize)]
 pub struct Found {
-    /// By how much of its value a percentile may be too large.
+    /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
-    /// Calls of which no time is known.
+    /// Number of calls whose duration is not known.
     untimed: u64,
-    /// Calls of other threads than it seems, since switches are not in the trace.
+    /// Number of calls of other threads than recorded, because switches are missing in the trace.
     mistaken: u64,
     calls: Vec<Call>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,8 +81,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// Those calls that were made, and by whom, if that was asked: what took the longest first. Of
-    /// `mistaken` calls the thread is not what it seemed to be.
+    /// Creates the answer from all calls and, if requested, from the calls of each process. Rows with the
+    /// longest total time come first. For `mistaken` calls the recorded thread is wrong.
     pub fn new(
         mut calls: Vec<Call>,
         mistaken: u64,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--syscalls`: how often each system call was made, how often it failed, how long it took.
+//! Number, failures and duration of the system calls (`--syscalls`).
 //!
-//! An entry and an exit are one call if a thread made the one and then the other, and nothing that
-//! it may have done in between is missing. The thread is the one that runs on the CPU; a record
-//! that has the context `tid` says it itself.
+//! An entry and an exit are one call if the same thread made both, and no event of the thread in between
+//! may be missing. The thread is the one that runs on the CPU, unless the record has the context `tid`.
 
 mod answer;
 mod names;
@@ -23,49 +22,49 @@ pub use names::{is_end_of, CallName, Names, Which};
 /// Results that are errors: -1 to -4095.
 pub const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
 
-/// The system calls of a trace.
+/// Analysis of the system calls of a trace.
 pub struct Syscalls {
     clock: Clock,
     by_process: bool,
     events: Vec<(EventKey, EventKind)>,
     names: Names,
-    /// By the place of its name.
+    /// Calls by the index of their name.
     calls: Vec<Call>,
     /// The call that each thread is in.
     open: Begun<(), Open>,
-    /// By CPU: the calls since its last switch that do not say themselves whose they are.
+    /// By CPU: number of calls since its last switch whose records have no thread id.
     nameless: HashMap<usize, u64>,
-    /// Calls of threads that were taken for others.
+    /// Number of calls that were attributed to the wrong thread.
     mistaken: u64,
     processes: HashMap<(Owner, Life, usize), ProcessCall>,
 }
 
-/// What an event is, and what is where in it.
+/// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy)]
 struct EventKind {
     call: Which,
     edge: Edge,
-    /// Whether it says itself which thread it happens to.
+    /// Whether the record has a thread id.
     says_thread: bool,
 }
 
-/// The begin or the end of a call.
+/// Begin or end of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Edge {
-    /// Its begin.
+    /// Begin of a call.
     Entry,
-    /// Its end.
+    /// End of a call.
     Exit {
-        /// The field that has the result.
+        /// Field with the result.
         ret: usize,
-        /// That with the number of a call that is not known.
+        /// Field with the number of a call that is not known.
         id: Option<usize>,
     },
 }
 
 impl Edge {
-    /// The result of the call that an event ends. None at the end of rt_sigreturn, where the field has a register of
-    /// what the signal had interrupted.
+    /// Returns the result of the call that an event ends. Returns `None` at the end of rt_sigreturn: there
+    /// the field has a register of the code that the signal had interrupted.
     pub fn result(self, event: &Event<'_>) -> Option<i64> {
         let Self::Exit { ret, id } = self else {
             return None;
@@ -75,7 +74,7 @@ impl Edge {
     }
 }
 
-/// A call that has not ended yet.
+/// A call that has not ended.
 #[derive(Clone, Copy)]
 struct Open {
     call: usize,
@@ -83,7 +82,7 @@ struct Open {
 }
 
 impl Syscalls {
-    /// Of a trace with these events.
+    /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>, by_process: bool) -> Result<Self, Missing> {
         let mut names = Names::default();
         let mut events = Vec::new();
@@ -128,7 +127,7 @@ impl Syscalls {
         })
     }
 
-    /// The place of an event's call.
+    /// Returns the index of an event's call. Adds the call if it is new.
     fn call(&mut self, kind: EventKind, event: &Event<'_>) -> usize {
         let place = self.names.place(kind.call, event);
         let known = self.names.all().iter().skip(self.calls.len());
@@ -178,7 +177,7 @@ impl Syscalls {
         }
     }
 
-    /// What a process's calls are counted in.
+    /// Returns the row of a process's calls. Adds the row if it is new.
     fn process_call(&mut self, owner: Owner, call: usize, now: &Moment<'_>) -> &mut ProcessCall {
         let name = &self.calls[call].name;
         let call = self
@@ -225,7 +224,7 @@ impl Analysis for Syscalls {
             self.mistaken += nameless;
         }
         self.open.switch(switch, now);
-        // Its last call does not return.
+        // The last call of a thread that ends does not return.
         self.open.ended(switch, now);
     }
 
@@ -246,7 +245,7 @@ impl Analysis for Syscalls {
     }
 }
 
-/// The call that an event begins or ends.
+/// Returns the call that an event begins or ends.
 pub fn edge(layout: &EventLayout) -> Option<(CallName, Edge)> {
     let (prefix, name) = match layout.name.strip_prefix("compat_") {
         Some(name) => ("compat_", name),

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What system calls are called.
+//! Names of system calls.
 
 use ctf::Event;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// What the call of an event is called.
+/// Name of an event's call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallName {
-    /// As the event's own name says.
+    /// The event's own name gives the name.
     Own(String),
-    /// As the number in this field is: one event stands for all calls of 32-bit programs.
+    /// The number in this field gives the name. One event stands for all calls of 32-bit programs.
     OfNumber(usize),
 }
 
 impl CallName {
-    /// The name of an event's call.
+    /// Returns the name of an event's call.
     pub fn of<'a>(&'a self, event: &Event<'_>) -> Cow<'a, str> {
         let field = match self {
             Self::Own(name) => return Cow::Borrowed(name),
@@ -28,31 +28,32 @@ impl CallName {
     }
 }
 
-/// Whether the exit of a call `ended` can be that of a call that `began`. A program that another one takes the place
-/// of by execveat(2) returns as if from execve(2), as a program of its own kind: of 32 or of 64 bits.
+/// Returns whether the exit of the call `ended` can belong to the call `began`. If a program replaces
+/// itself by execveat(2), the new program returns from execve(2). It returns as a program of its own kind:
+/// of 32 or of 64 bits.
 pub fn is_end_of(ended: &str, began: &str) -> bool {
     let own = |name| str::strip_prefix(name, "compat_").unwrap_or(name);
     ended == began || own(ended) == "execve" && matches!(own(began), "execve" | "execveat")
 }
 
-/// The names of the calls of a trace. Each is known by its place in this list.
+/// Names of the calls of a trace. The index of a name identifies its call.
 #[derive(Debug, Default)]
 pub struct Names {
     names: Vec<String>,
     places: HashMap<String, usize>,
 }
 
-/// Which call an event is of.
+/// The call of an event.
 #[derive(Clone, Copy, Debug)]
 pub enum Which {
-    /// That at this place.
+    /// The call at this index.
     At(usize),
-    /// That whose number is in this field.
+    /// The call whose number is in this field.
     OfNumber(usize),
 }
 
 impl Names {
-    /// Which call events are of that have this name.
+    /// Returns the call of the events with this name.
     pub fn which(&mut self, name: CallName) -> Which {
         match name {
             CallName::Own(name) => Which::At(self.add(name)),
@@ -60,7 +61,7 @@ impl Names {
         }
     }
 
-    /// The place of an event's call.
+    /// Returns the index of an event's call.
     pub fn place(&mut self, which: Which, event: &Event<'_>) -> usize {
         match which {
             Which::At(place) => place,
@@ -68,13 +69,13 @@ impl Names {
         }
     }
 
-    /// Whether the exit of the call at one place can be that of the call at another.
+    /// Returns whether the exit of the call at one index can belong to the call at the other.
     pub fn is_end_of(&self, ended: usize, began: usize) -> bool {
         let name = |place| self.names.get(place).map_or("", String::as_str);
         ended == began || is_end_of(name(ended), name(began))
     }
 
-    /// All names, by place.
+    /// Returns all names, by index.
     pub fn all(&self) -> &[String] {
         &self.names
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The summary for people.
+//! The report without a question as text.
 
 use super::head::Head;
 use super::loss::Losses;
@@ -9,7 +9,7 @@ use consumer::{State, Totals};
 use std::fmt::{Display, Result, Write};
 use terminal::{bytes, date, duration, printable, HEADING};
 
-/// Renders a summary with at most `rows` rows in a table.
+/// Renders a summary with at most `rows` rows per table.
 pub fn render(summary: &Summary, rows: usize) -> std::result::Result<String, std::fmt::Error> {
     let mut out = String::new();
     head(&mut out, &summary.head)?;
@@ -21,7 +21,7 @@ pub fn render(summary: &Summary, rows: usize) -> std::result::Result<String, std
     Ok(out)
 }
 
-/// What every report begins with.
+/// Writes the head of a report.
 pub fn head(out: &mut String, head: &Head) -> Result {
     let env = |key: &str| or_unknown(head.env.get(key).map(|text| printable(text)));
     writeln!(out, "trace     {}", head.trace)?;
@@ -85,7 +85,7 @@ fn cpus(out: &mut String, summary: &Summary) -> Result {
     Ok(())
 }
 
-/// Where there are several.
+/// Writes the table of channels, if there are several.
 fn channels(out: &mut String, summary: &Summary) -> Result {
     if summary.channels.len() < 2 {
         return Ok(());
@@ -135,7 +135,7 @@ fn tasks(out: &mut String, summary: &Summary, rows: usize) -> Result {
     more(out, summary.tasks.len(), rows, "tasks")
 }
 
-/// What every report ends with.
+/// Writes the end of a report.
 pub fn close(out: &mut String, losses: &Losses) -> Result {
     writeln!(out)?;
     let part = losses.recording.as_ref().and_then(|r| r.part.as_ref());
@@ -182,7 +182,7 @@ pub fn close(out: &mut String, losses: &Losses) -> Result {
     writeln!(out, "{}", totals(losses))
 }
 
-/// The closing line.
+/// Returns the closing line.
 pub fn totals(losses: &Losses) -> String {
     let totals = Totals {
         recorded: losses.recorded,
@@ -205,7 +205,7 @@ pub fn totals(losses: &Losses) -> String {
     text
 }
 
-/// What stands below answers about a trace that has losses.
+/// Writes that the figures are lower bounds, because the trace has losses.
 pub fn lower_bounds(out: &mut String) -> Result {
     writeln!(
         out,
@@ -214,7 +214,7 @@ pub fn lower_bounds(out: &mut String) -> Result {
     )
 }
 
-/// A table: a heading, and a line for each of the first `rows` of `items`.
+/// Writes a table: a heading, and a line for each of the first `rows` of `items`.
 pub fn table<T>(
     out: &mut String,
     heading: &str,
@@ -229,17 +229,17 @@ pub fn table<T>(
     Ok(())
 }
 
-/// A time in nanoseconds, or a dash if it is not known.
+/// Formats a time in nanoseconds. Returns a dash if it is not known.
 pub fn or_dash(nanoseconds: Option<u64>) -> String {
     nanoseconds.map_or_else(|| "-".to_owned(), duration)
 }
 
-/// A value, or a question mark if it is not known.
+/// Formats a value. Returns a question mark if it is not known.
 pub fn or_unknown(value: Option<impl Display>) -> String {
     value.map_or_else(|| "?".to_owned(), |value| value.to_string())
 }
 
-/// What is left of a table of `all` rows.
+/// Writes the number of rows that a table of `all` rows does not show.
 pub fn more(out: &mut String, all: usize, rows: usize, what: &str) -> Result {
     match all.saturating_sub(rows) {
         0 => Ok(()),
@@ -247,7 +247,7 @@ pub fn more(out: &mut String, all: usize, rows: usize, what: &str) -> Result {
     }
 }
 
-/// A part in percent.
+/// Formats a part in percent.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--threads`: how long each thread ran, could have run, and waited for something, and how it left
-//! its CPU.
+//! Time that each thread ran, was runnable and was blocked, and the states in which it left its CPU
+//! (`--threads`).
 
 use super::interrupts::{Interrupt, Interrupts};
 use super::schedule::{Schedule, Span, State};
@@ -18,50 +18,38 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use terminal::{duration, printable};
 
-/// The order of the rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// The longest running first.
-    #[default]
-    Running,
-    /// The longest runnable first: the threads that waited for a CPU.
-    Runnable,
-    /// The longest blocked first.
-    Blocked,
-}
-
-/// The threads of a trace.
+/// Analysis of the threads of a trace.
 pub struct Threads {
     sort: Sort,
     clock: Clock,
     has_wakeups: bool,
     has_interrupts: bool,
-    /// Switches before which another one was not recorded.
+    /// Number of switches before which another switch was not recorded.
     unexpected: u64,
-    /// By thread id, and which of the threads that had it.
+    /// Threads by id and its life.
     threads: HashMap<(i64, Life), Thread>,
 }
 
-/// A thread, with its times in clock ticks.
+/// Times of a thread, in clock ticks.
 #[derive(Debug, Default)]
 struct Thread {
     comm: Vec<u8>,
     process: Option<i64>,
     parent: Option<i64>,
     running: u64,
-    /// Of that, in interrupts.
+    /// Part of the running time in which the CPU handled interrupts.
     interrupted: u64,
     woken: u64,
     sent_off: u64,
-    /// By how it left its CPU before.
+    /// Blocked time by the state in which the thread left its CPU.
     blocked: [u64; Left::WAYS],
-    /// How often it left its CPU, and how.
+    /// Number of times that the thread left its CPU, by state.
     left: [u64; Left::WAYS],
 }
 
 impl Threads {
-    /// Of a trace with these events.
-    pub fn new(catalogue: &Catalogue<'_>, sort: Sort) -> Result<Self, Missing> {
+    /// Creates the analysis for a trace with these events.
+    pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
         if !catalogue.has_switches() {
             return Err(Missing {
                 option: "--threads",
@@ -151,7 +139,7 @@ impl Analysis for Threads {
 }
 
 impl Thread {
-    /// Takes what the schedule knows of it; it may not know that any more.
+    /// Copies the process and the parent from the schedule, if it still knows them.
     fn know(&mut self, tid: i64, schedule: &Schedule) {
         self.process = schedule.process(tid).or(self.process);
         self.parent = schedule.parent(tid).or(self.parent);
@@ -182,42 +170,42 @@ impl Thread {
     }
 }
 
-/// The answer.
+/// Answer to `--threads`.
 #[derive(Debug, Serialize)]
 struct Found {
-    /// Whether it is known when threads were woken: else the time from then until they ran is in
-    /// that for which they were blocked.
+    /// Whether wake-ups are in the trace. Otherwise the blocked time includes the time from the wake-up
+    /// until the thread ran.
     wakeups_recorded: bool,
-    /// How often it shows that a switch was not recorded: times are lower bounds then.
+    /// Number of switches that were evidently not recorded. If it is not 0, times are lower bounds.
     switches_missing: u64,
-    /// In the order that was asked for.
+    /// Rows, those with the longest running time first.
     threads: Vec<Row>,
 }
 
-/// A thread.
+/// Row of a thread.
 #[derive(Debug, Serialize)]
 struct Row {
     tid: i64,
     pid: Option<i64>,
-    /// The parent of its process: 0 if it has none.
+    /// Parent of the process; 0 if it has no parent.
     ppid: Option<i64>,
-    /// Its last name.
+    /// Last name of the thread.
     comm: String,
-    /// It ran.
+    /// Time in which the thread ran.
     running_ns: u64,
-    /// Of that, its CPU handled interrupts; none if they are not in the trace.
+    /// Part of it in which the CPU handled interrupts; `None` if they are not in the trace.
     interrupted_ns: Option<u64>,
-    /// It could have run.
+    /// Time in which the thread was runnable and did not run.
     runnable_ns: u64,
-    /// Of that: after it was woken.
+    /// Part of it that followed a wake-up.
     runnable_woken_ns: u64,
-    /// And after it was sent off its CPU, or had left it for others.
+    /// Part of it that followed a preemption or a yield.
     runnable_sent_off_ns: u64,
-    /// It waited for something else.
+    /// Time in which the thread waited for something else.
     blocked_ns: u64,
-    /// Of that, by the state in which it left its CPU.
+    /// Parts of it by the state in which the thread left its CPU.
     blocked: BTreeMap<&'static str, u64>,
-    /// How often it left its CPU in which state.
+    /// Number of times that the thread left its CPU, by state.
     left: BTreeMap<&'static str, u64>,
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whose an event is.
+//! The owner of an event: its thread and process.
 
 use super::tasks::{Life, Serial};
 use super::{integer, text};
 use ctf::{Event, StreamClass};
 
-/// The contexts of a channel that say whose its events are, by their numbers there.
+/// Contexts of a channel that name the thread of its events, by their indexes.
 #[derive(Clone, Copy, Debug)]
 pub struct Whose {
     tid: Option<usize>,
@@ -14,45 +14,45 @@ pub struct Whose {
     comm: Option<usize>,
 }
 
-/// The values of these contexts.
+/// Values of these contexts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own<'a> {
     /// The thread; 0 is the idle task.
     pub tid: Option<i64>,
-    /// Its process.
+    /// Process of the thread.
     pub pid: Option<i64>,
-    /// Its name.
+    /// Name of the thread.
     pub comm: Option<&'a [u8]>,
 }
 
 /// The task that an event happened to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task<'a> {
-    /// Its thread id; 0 is the idle task of the CPU.
+    /// Thread id; 0 is the idle task of the CPU.
     pub tid: i64,
-    /// The thread itself; none: the idle task.
+    /// Serial of the thread; `None` for the idle task.
     pub serial: Option<Serial>,
-    /// Which of the threads that had the id.
+    /// Life of the thread's id.
     pub life: Life,
-    /// Its process, if that is known.
+    /// Process of the thread, if it is known.
     pub process: Option<i64>,
-    /// Its name at that time, if that is known.
+    /// Name at that time, if it is known.
     pub comm: Option<&'a [u8]>,
 }
 
-/// Whose something is, as far as that is known.
+/// The owner of an operation, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     /// A process.
     Process(i64),
     /// A thread whose process is not known.
     Thread(i64),
-    /// Nobody knows.
+    /// The owner is not known.
     Unknown,
 }
 
 impl Owner {
-    /// The owner of what a task does.
+    /// Returns the owner of a task's operations.
     pub fn of(task: Option<&Task<'_>>) -> Self {
         match task {
             Some(Task {
@@ -63,7 +63,7 @@ impl Owner {
         }
     }
 
-    /// The process, if it is known.
+    /// Returns the process, if it is known.
     pub fn pid(self) -> Option<i64> {
         match self {
             Self::Process(pid) => Some(pid),
@@ -71,7 +71,7 @@ impl Owner {
         }
     }
 
-    /// The id of the process or thread.
+    /// Returns the id of the process or thread.
     pub fn id(self) -> Option<i64> {
         match self {
             Self::Process(id) | Self::Thread(id) => Some(id),
@@ -80,13 +80,14 @@ impl Owner {
     }
 }
 
-/// The name of an event's task, if it is recorded beside the event. A name without an id names no known thread.
+/// Returns the name of an event's task, if it is recorded beside the event. A name without an id belongs to
+/// no known thread.
 pub fn recorded_comm<'a>(event: &Event<'a>) -> Option<&'a [u8]> {
     Whose::of(event.class).read(event).comm
 }
 
 impl Whose {
-    /// Of the events of a channel.
+    /// Finds the contexts of a channel's events.
     pub fn of(class: &StreamClass) -> Self {
         Self {
             tid: class.context("tid"),
@@ -95,12 +96,12 @@ impl Whose {
         }
     }
 
-    /// Whether the event itself says which thread it is.
+    /// Returns whether the events record their thread.
     pub fn has_tid(&self) -> bool {
         self.tid.is_some()
     }
 
-    /// The event's own account of its task.
+    /// Reads the values that the event records for its task.
     pub fn read<'a>(&self, event: &Event<'a>) -> Own<'a> {
         let context = |place: Option<usize>| event.context(place?);
         Own {

@@ -64,7 +64,7 @@ pub enum What {
         /// Whether the request was lazy: to give up the CPU at the next tick, or on the return to user
         /// space.
         lazy: bool,
-        /// Time for which a lazy request had existed before.
+        /// Nanoseconds between an earlier lazy request and this request; 0 if there was none.
         lazy_before_ns: u64,
         /// The thread that made the request, or that was interrupted by the handler which made it.
         asker: Thread,

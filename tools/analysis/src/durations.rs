@@ -12,7 +12,7 @@ const DIGITS: u8 = 3;
 /// Maximum share of its value by which a percentile is too large.
 pub const PERCENTILE_ERROR: f64 = 0.001;
 
-/// Number of correct decimal digits of [`Durations::coarse`].
+/// Number of correct decimal digits of a percentile of [`Durations::coarse`].
 const COARSE_DIGITS: u8 = 1;
 /// Maximum share of its value by which a percentile of [`Durations::coarse`] is too large.
 pub const COARSE_ERROR: f64 = 0.1;

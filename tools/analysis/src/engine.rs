@@ -22,7 +22,7 @@ enum Receiver {
     Analysis(usize),
 }
 
-/// Prefixes of the events that begin or end what a thread does, or what it waits for.
+/// Prefixes of the events that begin or end an operation or a wait of a thread.
 const PAIRED: [&str; 4] = ["syscall_", "compat_syscall_", "contention_", "block_"];
 
 /// Prefixes of the events that begin or end the handling of an interrupt.
@@ -60,7 +60,7 @@ pub struct Engine<A: ?Sized> {
 struct Stream {
     /// Index of the stream's CPU in the schedule.
     cpu: usize,
-    /// Kinds of events that the stream can have. A loss makes only these kinds unknown.
+    /// Kinds of events that the stream can have. Without any of them, a loss makes nothing unknown.
     kinds: Kinds,
     /// End of the last packet.
     end: u64,

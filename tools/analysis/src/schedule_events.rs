@@ -10,7 +10,7 @@ use ctf::{Event, EventLayout};
 /// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A CPU goes from one task to another.
+    /// A CPU switches from one task to another.
     Switch(SwitchFields),
     /// A task is woken.
     Wake(TaskFields),

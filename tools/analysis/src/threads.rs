@@ -26,7 +26,7 @@ pub struct Threads {
     has_interrupts: bool,
     /// Number of switches before which another switch was not recorded.
     unexpected: u64,
-    /// Threads by id and its life.
+    /// Threads by their id and its life.
     threads: HashMap<(i64, Life), Thread>,
 }
 
@@ -193,17 +193,17 @@ struct Row {
     comm: String,
     /// Time in which the thread ran.
     running_ns: u64,
-    /// Part of it in which the CPU handled interrupts; `None` if they are not in the trace.
+    /// Part of `running_ns` in which the CPU handled interrupts; `None` if they are not in the trace.
     interrupted_ns: Option<u64>,
     /// Time in which the thread was runnable and did not run.
     runnable_ns: u64,
-    /// Part of it that followed a wake-up.
+    /// Part of `runnable_ns` that followed a wake-up.
     runnable_woken_ns: u64,
-    /// Part of it that followed a preemption or a yield.
+    /// Part of `runnable_ns` that followed a preemption or a yield.
     runnable_sent_off_ns: u64,
     /// Time in which the thread waited for something else.
     blocked_ns: u64,
-    /// Parts of it by the state in which the thread left its CPU.
+    /// Parts of `blocked_ns` by the state in which the thread left its CPU.
     blocked: BTreeMap<&'static str, u64>,
     /// Number of times that the thread left its CPU, by state.
     left: BTreeMap<&'static str, u64>,

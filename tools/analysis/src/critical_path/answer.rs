@@ -20,7 +20,7 @@ pub struct Found {
     comm: Option<String>,
     /// Begin of the path, since the epoch; `None` if the trace does not have the thread.
     begin_ns: Option<i64>,
-    /// Duration of the path. The durations of its segments add up to it, and also those of the sums.
+    /// Duration of the path, which is the total of the segments and also of the sums.
     duration_ns: u64,
     /// Whether the trace has interrupts and timers, so that their handlers are distinct from the
     /// interrupted threads.

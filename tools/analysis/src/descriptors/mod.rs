@@ -163,7 +163,7 @@ impl Descriptors {
         self.tables.file(owner, fd, time)
     }
 
-    /// Returns whether the file of a descriptor is not known, neither now nor from a later time on.
+    /// Returns whether no file of a descriptor is known, neither for now nor for a later time.
     pub fn is_unknown(&self, owner: Owner, fd: i32) -> bool {
         self.tables.is_unknown(owner, fd)
     }

@@ -59,7 +59,7 @@ impl Tables {
         (descriptor.from <= time).then_some(&descriptor.file)
     }
 
-    /// Returns whether the file of a descriptor is not known, neither now nor from a later time on.
+    /// Returns whether no file of a descriptor is known, neither for now nor for a later time.
     pub fn is_unknown(&self, owner: Owner, fd: i32) -> bool {
         let table = self.processes.get(&owner);
         !table.is_some_and(|table| table.contains_key(&fd))
@@ -219,7 +219,7 @@ impl Tables {
         }
     }
 
-    /// Returns the name of a file. If the directory of a relative name is known, its name is put before it.
+    /// Returns the name of a file. If it is relative and its directory is known, the directory's name precedes it.
     fn below(&self, owner: Owner, dir: Option<i32>, name: &[u8], time: u64) -> Arc<str> {
         let name = String::from_utf8_lossy(name);
         let dir = dir.and_then(|fd| self.file(owner, fd, time));

@@ -22,7 +22,7 @@ pub struct Happened<'a> {
 }
 
 impl Schedule {
-    /// Applies an event on a CPU. Adds the spans that end with it to `spans`.
+    /// Applies an event of a CPU to the schedule. Adds the spans that end with it to `spans`.
     pub fn event<'a>(
         &mut self,
         event: &Event<'a>,
@@ -186,7 +186,7 @@ impl Schedule {
     }
 
     /// Handles an event of the thread `tid` on a CPU. If `tid` has ended and another thread of its process
-    /// runs there, that thread has taken its id. The running thread executes a program, and the event of
+    /// runs there, that thread has taken the id. The running thread executes a program, and the event of
     /// the exec follows later.
     fn may_become(&mut self, cpu: usize, tid: i64, time: u64, spans: &mut Vec<Span>) {
         if let Some(old) = self.running(cpu).filter(|old| *old != tid && *old != 0) {

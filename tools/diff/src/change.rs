@@ -47,10 +47,10 @@ pub struct Compare {
     pub lost: u64,
 }
 
-/// What changed for a name.
+/// Changes of the quantities of a name.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// What it is a name of.
+    /// Kind of thing that has the name.
     pub kind: Kind,
     /// The name.
     pub name: String,
@@ -83,7 +83,7 @@ pub enum Quantity {
     NsPerSecond,
     /// The median duration.
     P50Ns,
-    /// What 99% of the durations do not exceed.
+    /// The 99th percentile of the durations.
     P99Ns,
 }
 

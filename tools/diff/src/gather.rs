@@ -19,7 +19,7 @@ use tables::{Cell, Column, Rows};
 const NAMES: usize = 4096;
 const OTHERS: &str = "(other names)";
 
-/// What is known of a name.
+/// Figures of a name.
 #[derive(Default)]
 pub struct Figures {
     /// How often.
@@ -103,7 +103,7 @@ impl Gathered {
             .add(kind, window, duration);
     }
 
-    /// No more rows.
+    /// Takes no further rows, and ends the last window.
     fn end(&mut self) {
         self.names.values_mut().for_each(Figures::close);
     }
@@ -164,7 +164,7 @@ struct Table {
     other: Option<usize>,
 }
 
-/// What the rows of a table say.
+/// Meaning of a table's rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Says {
     Calls,
@@ -183,7 +183,7 @@ impl Gather {
         }
     }
 
-    /// The figures, when all rows have been taken.
+    /// Returns the figures after all rows have been taken.
     pub fn finish(self) -> Gathered {
         self.to.borrow_mut().end();
         self.to

@@ -33,7 +33,7 @@ const WINDOWS: u64 = 20;
 /// Windows of the longer trace, at most.
 const MOST_WINDOWS: u64 = 1000;
 
-/// What a name is of.
+/// Kind of thing that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -2,8 +2,8 @@
 
 //! SQLite with the tables of traces: empty at first, filled with what a query names.
 //!
-//! The database is a private temporary file, which SQLite writes only when its cache is full, and which no name
-//! leads to. A query may read these tables and nothing else.
+//! The database is a private temporary file without a name in the file system. SQLite writes it only when its
+//! cache is full. A query may read these tables and nothing else.
 
 use crate::interruption::Interruption;
 use crate::load::Needed;
@@ -20,10 +20,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Memory of SQLite's cache, in KiB.
 const CACHE: i64 = 64 << 10;
 
-/// Instructions of SQLite between two looks for a signal: about a millisecond.
+/// Instructions that SQLite executes between two checks for a signal: about a millisecond.
 const STEPS: i32 = 100_000;
 
-/// The tables, and what is known about them.
+/// The tables and their schema.
 pub struct Engine {
     pub connection: Connection,
     schema: Schema,
@@ -114,7 +114,7 @@ impl Engine {
     }
 
     fn explain_message(&self, message: &str, sql: &str, offset: Option<usize>) -> anyhow::Error {
-        // SQLite's advice is for those who quote texts like names.
+        // This advice of SQLite is for texts that are quoted like names.
         let message = message.split(" - should this be").next().unwrap_or(message);
         let name = |what| {
             message

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use system::signals::Signals;
 
-/// Caught signals. Once one has come, every check fails.
+/// Caught signals. After the first signal, every check fails.
 #[derive(Clone)]
 pub struct Interruption(Arc<Mutex<(Signals, bool)>>);
 
@@ -17,14 +17,14 @@ impl Interruption {
         Ok(Self(Arc::new(Mutex::new((signals, false)))))
     }
 
-    /// Whether a signal has come.
+    /// Whether the process has caught a signal.
     pub fn has_come(&self) -> bool {
         let mut signals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         signals.1 |= !signals.0.pending().is_empty();
         signals.1
     }
 
-    /// An error if a signal has come.
+    /// Returns an error if the process has caught a signal.
     pub fn check(&self) -> io::Result<()> {
         match self.has_come() {
             false => Ok(()),

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use store::Trace;
 use terminal::say;
 
-/// A query, and what becomes of its answer.
+/// A query, and the format and target of its answer.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// Its SQL, or the name of a sample.

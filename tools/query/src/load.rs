@@ -26,7 +26,7 @@ pub type Needed = BTreeMap<String, BTreeSet<String>>;
 const ROWS: usize = 1024;
 const BATCHES: usize = 4;
 
-/// What the reading thread has found.
+/// Message of the thread that reads the trace.
 enum Found {
     /// A table that the query names: which of its columns.
     Table { name: String, columns: Vec<Column> },
@@ -76,7 +76,7 @@ pub fn load(
         (read, added)
     });
     bar.finish_and_clear();
-    // The other thread then has only seen that nobody takes its rows.
+    // The reading thread has then seen only that the channel of rows is closed.
     added.context("cannot store the rows")?;
     read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -119,7 +119,7 @@ impl Rows for Sender {
         if let Some(wanted) = &wanted {
             let columns = columns.iter().zip(wanted);
             let columns = columns.filter(|(_, wanted)| **wanted);
-            // If the other thread has failed, the first batch finds out.
+            // If the other thread has failed, sending the first batch shows it.
             let _ = self.to.send(Found::Table {
                 name: name.to_owned(),
                 columns: columns.map(|(column, _)| column.clone()).collect(),
@@ -162,7 +162,7 @@ struct Table<'c> {
     place: [bool; 3],
 }
 
-/// Adds the rows that come, as one transaction.
+/// Adds the rows that it receives, as one transaction.
 fn add(
     connection: &Connection,
     needed: &Needed,

@@ -35,7 +35,7 @@ impl Number {
     }
 }
 
-/// The values of a group, and which percentile is asked for.
+/// Values of a group, and the requested percentile.
 struct Group {
     values: Vec<Number>,
     part: f64,
@@ -43,14 +43,14 @@ struct Group {
 
 struct Percentile {
     way: Way,
-    /// Which argument is the value.
+    /// Number of the argument that is the value.
     value: usize,
     part: Part,
 }
 
-/// Which percentile.
+/// Percentile of a function.
 enum Part {
-    /// That of this argument.
+    /// The value of this argument.
     Argument(usize),
     /// The median.
     Half,
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(of("quantile_cont(x, 0.1)"), Value::Real(13.0));
         assert_eq!(of("median(x)"), Value::Real(25.0));
         assert_eq!(ask("SELECT median(NULL)").unwrap(), Value::Null);
-        // Beyond what a floating-point number has room for.
+        // This integer exceeds the precision of a floating-point number.
         let large = "SELECT quantile_disc(9007199254740993, 0.5)";
         assert_eq!(ask(large).unwrap(), Value::Integer(9_007_199_254_740_993));
         for wrong in ["quantile_disc(1, 2)", "median('a')"] {

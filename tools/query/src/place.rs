@@ -35,10 +35,10 @@ pub fn find(sql: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// How similar a name must be to be what was meant.
+/// Least similarity of a suggested name.
 const SIMILAR: f64 = 0.6;
 
-/// The most similar of these names, if one is similar.
+/// Returns the most similar of these names, if its similarity is at least [`SIMILAR`].
 pub fn similar<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let name = name.to_lowercase();
     let likeness =

@@ -77,8 +77,8 @@ pub const FLAG: &str = "BOOLEAN";
 /// Type of a column of times.
 pub const TIME: &str = "TIMESTAMP";
 
-/// The type that SQLite is told. Without one it keeps each value as it is: unsigned integers of 64 bits may exceed
-/// its own, and are texts then.
+/// The declared type of a column in SQLite. A column without a type keeps each value as it is. An unsigned
+/// 64-bit integer may exceed the integers of SQLite, and is a text then.
 fn declared(kind: Kind) -> &'static str {
     match kind {
         Kind::Time => TIME,
@@ -91,7 +91,7 @@ fn declared(kind: Kind) -> &'static str {
     }
 }
 
-/// A name as SQL has it.
+/// A name, quoted for SQL.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -32,14 +32,14 @@ struct AreaFile {
     len: u64,
 }
 
-/// What is exported to a folder.
+/// Folder that an export of AUX areas writes.
 struct Folder<'a> {
     to: &'a Path,
     trace: &'a Trace,
     areas: Areas,
     index: BufWriter<File>,
     row: Row,
-    /// By stream class and CPU.
+    /// Files by stream class and CPU.
     files: BTreeMap<(u32, u32), AreaFile>,
     chunks: u64,
     bytes: u64,
@@ -47,7 +47,7 @@ struct Folder<'a> {
     damages: Damages,
 }
 
-/// Makes `to`, which must not be there, with the chunks of the trace in `from`.
+/// Creates `to`, which must not exist, with the chunks of the trace in `from`.
 pub fn export(from: &Path, to: &Path) -> anyhow::Result<()> {
     let trace = Trace::open(from)?;
     let catalogue = Catalogue::new(&trace.metadata);
@@ -173,7 +173,7 @@ impl Folder<'_> {
         Ok(())
     }
 
-    /// What the file of an area is called: as that of its CPU's events.
+    /// Returns the file name of an area: the name that its CPU's stream of events has.
     fn name(&self, class: u32, cpu: u32) -> String {
         match self.areas.of(class, cpu) {
             Some(area) => format!("{}_cpu{cpu}", area.channel()),

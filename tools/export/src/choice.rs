@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What of a trace is exported: which events, and of which time.
+//! Choice of the events and of the time range to export.
 
 use crate::ftrace;
 use analysis::{key, EventKey};
@@ -10,14 +10,14 @@ use ctf::{EventLayout, Metadata};
 use std::collections::HashSet;
 use terminal::date::PointInTime;
 
-/// What the user chose.
+/// Choice of the user.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Patterns of events; all events, if there are none.
     pub patterns: Vec<String>,
-    /// Nothing before this.
+    /// Begin of the range: earlier events are not exported.
     pub from: Option<PointInTime>,
-    /// Nothing after it.
+    /// End of the range: later events are not exported.
     pub to: Option<PointInTime>,
 }
 
@@ -43,8 +43,8 @@ impl Choice {
     }
 }
 
-/// What patterns are compared with. A trace does not say to which subsystem an event belongs: it is
-/// taken for what stands before the first `_`.
+/// Returns the event that patterns are compared with. A trace does not say to which subsystem an event belongs,
+/// so the text before the first `_` of its name counts as the subsystem.
 fn event(name: &str) -> Event {
     let subsystem = match ftrace::syscall(name) {
         Some(_) => "syscalls",

@@ -2,8 +2,8 @@
 
 //! `rtrace export csv`: a row for each event.
 //!
-//! The columns are `time,cpu,tid,comm,event` and, if there is one type of event, one for each field
-//! and each context; else `fields`, which has all of them.
+//! The columns are `time,cpu,tid,comm,event`. If one type of event is chosen, each field and each context has a
+//! column after these. Otherwise the column `fields` holds all of them.
 
 use super::format::{Format, Loss, Now, Task};
 use super::values::{fields, is_length, is_shown_context, AsText, Line, Pairs};
@@ -14,12 +14,12 @@ use std::collections::HashSet;
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
 
-/// The columns that there are always.
+/// Columns of every export.
 const COLUMNS: [&str; 5] = ["time", "cpu", "tid", "comm", "event"];
 
 /// Writes rows.
 pub struct Csv {
-    /// Behind these columns.
+    /// Columns after the common ones.
     columns: Vec<String>,
     has_column_per_field: bool,
     row: Row,
@@ -48,7 +48,7 @@ impl Row {
         }
     }
 
-    /// Ends it.
+    /// Ends the row.
     pub(super) fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.text.push('\n');
         out.write_all(self.text.as_bytes())?;
@@ -58,7 +58,7 @@ impl Row {
 }
 
 impl Csv {
-    /// Of these events of a trace.
+    /// For these events of a trace.
     pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>) -> Self {
         let classes = metadata.streams.iter();
         let mut layouts = classes
@@ -120,7 +120,7 @@ impl Csv {
     }
 }
 
-/// Those of one type of event. A context that is called as a field has `context.` in front.
+/// Returns the columns of one type of event. A context with the same name as a field has the prefix `context.`.
 fn columns(class: &StreamClass, layout: &EventLayout) -> Vec<String> {
     let fields = layout.fields.iter().filter(|field| !is_length(field));
     let mut columns: Vec<String> = fields.map(|field| field.name.clone()).collect();
@@ -136,7 +136,7 @@ fn columns(class: &StreamClass, layout: &EventLayout) -> Vec<String> {
     columns
 }
 
-/// Whether a context is a column behind the fields.
+/// Whether a context is a column after the fields.
 fn is_column(context: &FieldLayout) -> bool {
     is_shown_context(context) || context.name.starts_with("callstack_")
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace export folded`: call stacks and how often each was there, a line each, as flame graphs take them; and
-//! `rtrace export flamegraph`: such a picture.
+//! `rtrace export folded`: one line for each call stack, with its count, as input of flame graphs. `rtrace
+//! export flamegraph`: the flame graph itself.
 
 use super::format::{Format, Loss, Now, Task};
 use super::values::Line;
@@ -16,32 +16,32 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use symbols::{Place, Side, Stacks, Symbols};
 
-/// What becomes of the counts.
+/// Output format of the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Lines.
     Lines,
-    /// A picture, SVG.
+    /// A flame graph in SVG.
     Picture,
 }
 
-/// Counts stacks. Memory grows with how many different ones there are.
+/// Counts stacks. Memory grows with the number of different stacks.
 pub struct Folded {
-    /// By stream class.
+    /// Stacks by stream class.
     stacks: Vec<Stacks>,
     symbols: Symbols,
     clock: Clock,
     counts: HashMap<String, u64>,
-    /// Whether stacks count for the nanoseconds that threads were blocked; else for 1 each.
+    /// Whether a stack counts the nanoseconds for which threads were blocked. Otherwise each stack counts 1.
     is_off_cpu: bool,
-    /// By blocked thread: the line of its stack.
+    /// Line of the stack of each blocked thread.
     blocked: HashMap<(i64, Life), String>,
     shape: Shape,
     line: String,
 }
 
 impl Folded {
-    /// Of a trace with this description; none if no event of it has a stack.
+    /// For a trace with this description; none if no event of the trace has a stack.
     pub fn new(
         metadata: &Metadata,
         symbols: Symbols,
@@ -75,7 +75,7 @@ impl Folded {
                 comm: Some(comm), ..
             }) => {
                 let comm = Line(comm).to_string();
-                // What a line is split at.
+                // Readers split a line at these characters.
                 line.push_str(&comm.replace([';', ' '], "_"));
             }
             _ => line.push_str("[unknown]"),
@@ -94,7 +94,7 @@ impl Folded {
                 None => write!(line, "{:#x}", frame.address)?,
             }
         }
-        // How flame graphs know the kernel's.
+        // The suffix by which flame graphs recognize kernel functions.
         for frame in stacks.frames(event, Side::Kernel).rev() {
             match symbols.kernel(frame.code()) {
                 Some(symbol) => write!(line, ";{}_[k]", symbol.name)?,
@@ -118,7 +118,7 @@ impl Folded {
         options.title = title.to_owned();
         options.colors = palette;
         options.count_name = unit.to_owned();
-        // The same each time.
+        // With a hash, the colours are the same in each export.
         options.hash = true;
         let lines = lines.iter().map(String::as_str);
         flamegraph::from_lines(&mut options, lines, out)
@@ -133,7 +133,7 @@ fn count(counts: &mut HashMap<String, u64>, line: &str, more: u64) {
     }
 }
 
-/// There is nothing to draw.
+/// The trace has no stack to draw.
 #[derive(Debug, thiserror::Error)]
 #[error("no event that was chosen has a call stack: there is nothing to draw")]
 struct Nothing;
@@ -141,7 +141,7 @@ struct Nothing;
 impl Format for Folded {
     fn event(&mut self, event: &Event<'_>, now: &Now<'_>, _out: &mut dyn Write) -> io::Result<()> {
         let is_idle = matches!(now.task, Some(Task { tid: 0, .. }));
-        // A CPU that has nothing to do would fill the picture.
+        // An idle CPU would fill the picture.
         let is_left_out = is_idle && unit_of(&event.layout.name).is_some();
         if self.shape == Shape::Picture && is_left_out {
             return Ok(());
@@ -164,7 +164,7 @@ impl Format for Folded {
         Ok(())
     }
 
-    /// A blocked thread is off the CPU until it runs: its wait for the CPU is a part of that time.
+    /// A blocked thread is off the CPU until it runs, so its wait for the CPU counts too.
     fn span(&mut self, span: &Span, _schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
         let is_off = matches!(
             span.state,
@@ -178,12 +178,12 @@ impl Format for Folded {
         Ok(())
     }
 
-    /// Counts cannot say it.
+    /// Counts have no place for a loss.
     fn loss(&mut self, _loss: &Loss, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 
-    /// A blocked thread may have run meanwhile.
+    /// A blocked thread may have run during the gap, so its stack is forgotten.
     fn lost(&mut self, _ns: u64, schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
         let is_known = |tid: i64| schedule.state(tid).is_some();
         self.blocked.retain(|(tid, _), _| is_known(*tid));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A folder that an export makes.
+//! Folder that an export creates.
 
 use anyhow::Context;
 use rustix::fs::{renameat_with, RenameFlags, CWD};
@@ -11,7 +11,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempDir};
 
-/// A folder that has its name when it is complete. Dropped before, it leaves nothing.
+/// A folder that gets its name when it is complete. If it is dropped before, it is deleted.
 pub struct NewFolder {
     to: PathBuf,
     temporary: TempDir,
@@ -19,7 +19,7 @@ pub struct NewFolder {
 }
 
 impl NewFolder {
-    /// Begins the folder `to`, which must not be there.
+    /// Creates the temporary folder for `to`, which must not exist.
     pub fn new(to: &Path) -> anyhow::Result<Self> {
         let cannot = || format!("cannot make {}", to.display());
         if fs::symlink_metadata(to).is_ok() {
@@ -38,22 +38,22 @@ impl NewFolder {
         })
     }
 
-    /// Where its files are now.
+    /// Temporary path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives it its name.
+    /// Gives the folder its name.
     pub fn finish(self) -> anyhow::Result<()> {
         let renamed = renameat_with(CWD, &self.path, CWD, &self.to, RenameFlags::NOREPLACE);
         renamed.with_context(|| format!("cannot make {}", self.to.display()))?;
-        // Empty by now.
+        // The temporary directory is empty now.
         let _ = self.temporary.close();
         Ok(())
     }
 }
 
-/// Makes a directory that is for its owner, as traces are.
+/// Creates a directory that only its owner may read, like a trace.
 pub fn make(dir: &Path) -> anyhow::Result<()> {
     let made = DirBuilder::new().mode(0o700).create(dir);
     made.with_context(|| format!("cannot make {}", dir.display()))

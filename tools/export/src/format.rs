@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What every format is to the [pass](super::pass) over the trace.
+//! Interface between the formats and the [pass](super::pass) over the trace.
 
 use analysis::interrupts::Interrupt;
 use analysis::schedule::{Schedule, Span};
@@ -11,25 +11,26 @@ use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 use std::ops::Deref;
 
-/// Makes a file from a trace's events, which come in order of time.
+/// Makes a file from the events of a trace, in order of time.
 pub trait Format {
-    /// What the file begins with. The trace began at `ns`, by its clock in nanoseconds.
+    /// Writes the begin of the file. The trace began at `ns`, in nanoseconds of its clock.
     fn begin(&mut self, _ns: u64, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 
-    /// An event that was chosen.
+    /// Takes a chosen event.
     fn event(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()>;
 
-    /// Events are missing.
+    /// Takes a place where events are missing.
     fn loss(&mut self, loss: &Loss, out: &mut dyn Write) -> io::Result<()>;
 
-    /// What a thread did for a while has ended, or is not known any more.
+    /// Takes the end of an activity of a thread. The activity may also end because its state is unknown from
+    /// here on.
     fn span(&mut self, _span: &Span, _schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 
-    /// An interrupt was handled whose events were chosen.
+    /// Takes a handled interrupt whose events were chosen.
     fn interrupt(
         &mut self,
         _interrupt: &Interrupt<'_>,
@@ -39,25 +40,25 @@ pub trait Format {
         Ok(())
     }
 
-    /// From `ns` on, events of a CPU may be missing. The schedule knows which.
+    /// From `ns` on, events of a CPU may be missing. The schedule knows which CPU.
     fn lost(&mut self, _ns: u64, _schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 
-    /// What the file ends with. What was chosen ended at `ns`.
+    /// Writes the end of the file. The chosen range ended at `ns`.
     fn end(&mut self, _ns: u64, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// What is known when an event comes.
+/// Context of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Now<'a> {
     /// The trace's clock, in nanoseconds.
     pub ns: u64,
     /// The number of the CPU.
     pub cpu: u32,
-    /// What the engine knows.
+    /// State of the engine.
     pub moment: Moment<'a>,
 }
 
@@ -86,7 +87,7 @@ pub struct Loss {
     pub damaged: u64,
 }
 
-/// As ftrace says it.
+/// The same words as in ftrace.
 impl Display for Loss {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.damaged > 0 {

@@ -50,38 +50,38 @@ use system::signals::Signals;
 use terminal::{progress, say, tell};
 use text::Text;
 
-/// What to export, how and where to.
+/// Export to do.
 pub enum Export {
-    /// In one pass over the trace, to a file or a pipe.
+    /// One pass over the trace, to a file or a pipe.
     Stream {
         /// The trace.
         dir: PathBuf,
         /// The format.
         kind: Kind,
-        /// Where to.
+        /// The target.
         target: Target,
-        /// What of it.
+        /// Choice of events and times.
         choice: Choice,
     },
-    /// In a folder.
+    /// A folder for LTTng's tools.
     Lttng {
         /// The trace.
         dir: PathBuf,
         /// The folder.
         to: PathBuf,
     },
-    /// Raw bytes, in a folder.
+    /// Raw bytes of AUX areas, in a folder.
     Aux {
         /// The trace.
         dir: PathBuf,
         /// The folder.
         to: PathBuf,
     },
-    /// As tables.
+    /// Tables.
     Tables(Tables),
 }
 
-/// A format that is made from the events in their order.
+/// A format that takes the events in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Perfetto's protobuf.
@@ -92,12 +92,12 @@ pub enum Kind {
     Csv,
     /// ftrace's text.
     Text,
-    /// Call stacks with their counts; or with the time that threads were blocked.
+    /// Call stacks with their counts, or with the time for which threads were blocked.
     Folded {
         /// Whether stacks count for the time that threads were blocked.
         off_cpu: bool,
     },
-    /// A picture of that.
+    /// Flame graph of the call stacks.
     Flamegraph {
         /// Whether stacks count for the time that threads were blocked.
         off_cpu: bool,
@@ -117,7 +117,7 @@ impl Kind {
     ) -> Result<Box<dyn Format + 'a>, Missing> {
         let symbols = || match Stacks::of_all(metadata) {
             Some(_) => Symbols::of(dir, metadata),
-            // Of what nobody asks for, nothing is to be said either.
+            // Without stacks no symbols are needed, and no warning about them.
             None => Symbols::default(),
         };
         Ok(match self {
@@ -149,12 +149,12 @@ impl Kind {
         })
     }
 
-    /// Whether it is of samples alone, if the trace has some.
+    /// Whether the format takes only samples, if the trace has samples.
     fn is_of_samples(self) -> bool {
         matches!(self, Self::Flamegraph { off_cpu: false } | Self::Pprof)
     }
 
-    /// Says what the trace lacks for it.
+    /// Warns about events that the format needs and the trace lacks.
     fn say_what_is_missing(self, metadata: &Metadata) {
         let has_switches = Catalogue::new(metadata).has_switches();
         let mut classes = metadata.streams.iter();
@@ -169,7 +169,7 @@ impl Kind {
     }
 }
 
-/// The trace has no stacks.
+/// Error for a trace without stacks.
 fn without_stacks(option: &'static str) -> Missing {
     Missing {
         option,
@@ -178,14 +178,14 @@ fn without_stacks(option: &'static str) -> Missing {
     }
 }
 
-/// The name of the event of a trace that is a sample, if it has one.
+/// Returns the name of the trace's sample event, if the trace has one.
 fn sample(metadata: &Metadata) -> Option<&str> {
     let layouts = metadata.streams.iter().flat_map(|s| s.events.values());
     let mut names = layouts.map(|layout| layout.name.as_str());
     names.find(|name| unit_of(name).is_some())
 }
 
-/// Catches signals, so that an export that one of them ends leaves nothing.
+/// Catches signals, so that an interrupted export deletes its unfinished output.
 struct Interruption(Signals);
 
 impl Interruption {
@@ -193,7 +193,7 @@ impl Interruption {
         Signals::catch().map(Self)
     }
 
-    /// An error if there was a signal.
+    /// Returns an error if the process has caught a signal.
     fn check(&mut self) -> io::Result<()> {
         match self.0.pending().is_empty() {
             true => Ok(()),
@@ -230,7 +230,7 @@ fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::R
     let trace = Trace::open(dir)?;
     let mut choice = choice.clone();
     if choice.patterns.is_empty() && kind.is_of_samples() {
-        // In a profile other events do not count.
+        // A profile does not count other events.
         choice.patterns = sample(&trace.metadata)
             .map(str::to_owned)
             .into_iter()
@@ -255,7 +255,7 @@ fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::R
             say_what_came_of_it(&exported, target);
             Ok(exported.losses.verdict()?)
         }
-        // Whoever closed it early has seen enough.
+        // The reader of the pipe has closed it: no error.
         Err(error) if is_closed(&error) => Ok(()),
         Err(error) if error.is::<io::Error>() => {
             Err(error.context(format!("cannot write {target}")))
@@ -280,7 +280,7 @@ fn say_what_came_of_it(exported: &Exported, target: &Target) {
     }
 }
 
-/// Says what is odd about the trace, and what of it is missing or not known.
+/// Prints warnings about the trace, and its lost or unknown events.
 pub fn say_losses(exported: &Exported) {
     exported.warnings.iter().for_each(say);
     let Losses {

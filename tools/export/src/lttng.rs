@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace export lttng`: the trace in a folder as LTTng's sessions have it, with `kernel/` in it: lttng-analyses
-//! looks for that.
+//! `rtrace export lttng`: a folder with the layout of an LTTng session. lttng-analyses looks for its subfolder
+//! `kernel/`.
 
 use super::folder::{make, NewFolder};
 use super::Interruption;
@@ -13,9 +13,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use store::Trace;
 
-/// Makes `to`, which must not be there, with `kernel/` of the trace in `from`; for a trace in chunks,
-/// with `CHUNK/kernel/` for each. The files are the trace's own (hard links), where that cannot be
-/// copies, damaged or not. Returns how many there are, and which packets are damaged.
+/// Creates `to`, which must not exist, with the trace in `from` as `kernel/`. Each chunk of a trace in chunks
+/// becomes `CHUNK/kernel/`.
+///
+/// The files are hard links to the trace's files, or copies where links fail. Damaged files are included.
+/// Returns the number of files and the damaged packets.
 pub fn export(from: &Path, trace: &Trace, to: &Path) -> anyhow::Result<(usize, Damages)> {
     let mut interruption = Interruption::catch()?;
     let mut dirs: Vec<&Path> = trace
@@ -54,7 +56,7 @@ pub fn export(from: &Path, trace: &Trace, to: &Path) -> anyhow::Result<(usize, D
     Ok((files, damages(trace)?))
 }
 
-/// The damaged places of a trace, without those within packets.
+/// Returns the damaged places of a trace, except places within packets.
 fn damages(trace: &Trace) -> system::Result<Damages> {
     let mut damages = Damages::of(trace);
     for path in &trace.streams {
@@ -74,7 +76,7 @@ fn link(file: &Path, dir: &Path) -> anyhow::Result<()> {
     let name: PathBuf = file.file_name().unwrap_or_default().into();
     let to = dir.join(name);
     let done = match fs::hard_link(file, &to) {
-        // Another file system, one without links, or another's file.
+        // The folder is on another file system, the file system has no links, or another user owns the file.
         Err(error)
             if matches!(
                 error.kind(),

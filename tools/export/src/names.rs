@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The functions in a trace, to be saved with it.
+//! Names of the functions in a trace, saved with the trace.
 
 use super::format::{Format, Loss, Now};
 use super::pass;
@@ -15,13 +15,12 @@ use symbols::{Names, Place, Servers, Side, Stacks, Symbols};
 use system::access::Access;
 use terminal::progress;
 
-/// The fields that are addresses of code: of a function that is called, its caller, or what a sample has
-/// interrupted.
+/// Fields with addresses of code: a called function, its caller, or the instruction that a sample interrupted.
 const CODE: [&str; 3] = ["func", "parent_ip", "ip"];
 
 /// Gathers functions.
 struct Functions {
-    /// By stream class.
+    /// Stacks by stream class.
     stacks: Vec<Stacks>,
     /// The fields of events that are addresses of code.
     code: HashMap<EventKey, Vec<usize>>,
@@ -29,8 +28,8 @@ struct Functions {
     names: Names,
 }
 
-/// Saves the names of the functions in the trace in `dir` with it: those in call stacks, and those that events
-/// are about. `servers` are asked for what this machine does not know of programs.
+/// Saves the names of functions beside the trace in `dir`: functions in call stacks, and functions that events
+/// are about. If this machine lacks symbols of a program, `servers` are asked for them.
 pub fn save_names(dir: &Path, servers: Option<Servers>, access: Access) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let choice = Choice::default();
@@ -112,7 +111,7 @@ impl Format for Functions {
         Ok(())
     }
 
-    /// Nothing of it is saved.
+    /// Losses are not saved.
     fn loss(&mut self, _loss: &Loss, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where an export goes.
+//! Target of an export.
 
 use anyhow::{bail, Context};
 use std::fmt::{self, Display, Formatter};
@@ -9,28 +9,28 @@ use std::io::{self, stdout, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use system::new_file::{special, NewFile};
 
-/// Bytes that are gathered before they are written.
+/// Bytes that are buffered before a write.
 const BUFFER: usize = 1 << 16;
 
-/// Where to.
+/// Target of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Standard output.
     Stdout,
-    /// This file.
+    /// A file.
     File {
         /// Its name.
         path: PathBuf,
-        /// Whether it may be there already, and is replaced then.
+        /// Whether an existing file is replaced.
         force: bool,
     },
 }
 
-/// What an export is written to.
+/// Open target of an export.
 pub enum Output {
-    /// A pipe, a device or a terminal: what was written is there.
+    /// A pipe, a device or a terminal: output is visible as soon as it is written.
     Through(BufWriter<Box<dyn Write>>),
-    /// A file that has its name when it is complete.
+    /// A file that gets its name when it is complete.
     Named(BufWriter<File>, NewFile),
 }
 
@@ -44,7 +44,7 @@ impl Display for Target {
 }
 
 impl Target {
-    /// The file of this name, or standard output for `-`.
+    /// Returns the target for this file name, or standard output for `-`.
     pub fn named(path: PathBuf, force: bool) -> Self {
         match path.as_os_str() == "-" {
             true => Self::Stdout,
@@ -52,7 +52,7 @@ impl Target {
         }
     }
 
-    /// Opens it, for bytes or for text.
+    /// Opens the target, for bytes or for text.
     pub fn open(&self, is_text: bool) -> anyhow::Result<Output> {
         let (path, force) = match self {
             Self::Stdout if !is_text && stdout().is_terminal() => {
@@ -84,8 +84,8 @@ impl Output {
         }
     }
 
-    /// All is written: the bytes of the file, if it is one. Until then there is no file of this name, or the one
-    /// that was there.
+    /// Finishes the output. A file gets its name now, and replaces the file that had the name. Returns the size
+    /// of a file.
     pub fn finish(self) -> io::Result<Option<u64>> {
         match self {
             Self::Through(mut out) => out.flush().map(|()| None),

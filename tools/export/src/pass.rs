@@ -17,20 +17,20 @@ use std::ops::ControlFlow;
 use store::Trace;
 use terminal::date::PointInTime;
 
-/// What was exported, and what is missing.
+/// Result of an export, with its losses.
 pub struct Exported {
-    /// Events.
+    /// Number of exported events.
     pub events: u64,
-    /// Those of them of which it is not known which task they happened to.
+    /// Number of exported events with an unknown task.
     pub nameless: u64,
-    /// Numbers of events read and lost; of a range of time, only the losses in it.
+    /// Numbers of events read and lost. For a range of time, only the losses in the range.
     pub losses: Losses,
     /// Warnings about the trace.
     pub warnings: Vec<String>,
 }
 
-/// Reads the trace and gives `format` the chosen events of the chosen time. `progress` is called with the size of each
-/// packet that was read, and may stop the pass.
+/// Reads the trace and gives `format` the chosen events of the chosen time. After each packet, `progress` gets
+/// the size of the packet, and may stop the pass.
 pub fn read(
     trace: &Trace,
     choice: &Choice,
@@ -52,7 +52,8 @@ pub fn read(
                 now = event.timestamp;
             }
             for exporter in engine.parts().1 {
-                // The first packets of all streams come before all else: when the trace begins is known now.
+                // All streams begin with their first packet. Every other item shows that the begin of the trace
+                // is known.
                 if !matches!(item, Item::Packet(_) | Item::Damaged { .. }) {
                     exporter.begin(begin)?;
                 }
@@ -81,7 +82,7 @@ pub fn read(
     exporter.finish(end, &account)
 }
 
-/// Hands what was chosen to a format.
+/// Gives the chosen events to a format.
 struct Exporter<'a> {
     clock: Clock,
     is_all: bool,
@@ -91,11 +92,11 @@ struct Exporter<'a> {
     chosen: HashSet<EventKey>,
     /// Whether hard and soft interrupts are chosen.
     interrupts: [bool; 2],
-    /// From when to when, in nanoseconds of the trace's clock.
+    /// Begin and end of the range, in nanoseconds of the trace's clock.
     range: (u64, u64),
-    /// When the trace began, in nanoseconds of its clock; none before that is known.
+    /// Begin of the trace, in nanoseconds of its clock. None until it is known.
     begin: Option<u64>,
-    /// Losses that are told when the begin is known.
+    /// Losses that wait until the begin of the trace is known.
     untold: Vec<loss::Loss>,
     /// Losses in the range.
     told: Content,
@@ -140,7 +141,7 @@ impl<'a> Exporter<'a> {
         self.clock.nanoseconds(ticks)
     }
 
-    /// The trace begins at this time.
+    /// Takes the time at which the trace begins.
     fn begin(&mut self, time: u64) -> io::Result<()> {
         if self.begin.is_some() {
             return Ok(());
@@ -162,7 +163,7 @@ impl<'a> Exporter<'a> {
         untold.iter().try_for_each(|loss| self.tell(loss))
     }
 
-    /// Tells the format of a loss, if it may be in the range.
+    /// Gives the format a loss, if the loss may be in the range.
     fn tell(&mut self, loss: &loss::Loss) -> io::Result<()> {
         let (from, to) = self.range;
         let begin = self.begin.unwrap_or(0);
@@ -187,7 +188,7 @@ impl<'a> Exporter<'a> {
         self.format.loss(&loss, self.out)
     }
 
-    /// Has the format do something, unless it has failed.
+    /// Calls the format, unless it has failed before.
     fn with(&mut self, act: impl FnOnce(&mut Self) -> io::Result<()>) {
         if self.result.is_ok() {
             self.result = act(self);
@@ -198,14 +199,14 @@ impl<'a> Exporter<'a> {
         std::mem::replace(&mut self.result, Ok(()))
     }
 
-    /// The trace is over, or the range is, at `end`.
+    /// Ends the export at `end`, the end of the trace or of the range.
     fn finish(mut self, end: u64, account: &Account) -> anyhow::Result<Exported> {
         self.take_result()?;
         let end = self.ns(end).min(self.range.1);
         self.format.end(end, self.out)?;
         let losses = match self.is_all {
             true => account.total(),
-            // The kernel's counters are of the whole trace.
+            // The kernel's counters cover the whole trace.
             false => Losses::new(&self.told, None, self.damages),
         };
         let mut warnings = account.cuts().to_vec();

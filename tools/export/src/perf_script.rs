@@ -15,14 +15,14 @@ use symbols::{Place, Side, Stacks, Symbols};
 /// Writes perf's text.
 pub struct PerfScript {
     lines: HashMap<EventKey, Line>,
-    /// By stream class.
+    /// Stacks by stream class.
     stacks: Vec<Stacks>,
     symbols: Symbols,
     line: String,
 }
 
 impl PerfScript {
-    /// Of a trace with this description.
+    /// For a trace with this description.
     pub fn new(metadata: &Metadata, symbols: Symbols) -> Self {
         let layouts = metadata.streams.iter().flat_map(|s| s.events.values());
         Self {

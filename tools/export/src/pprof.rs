@@ -29,17 +29,17 @@ struct Profile {
     function: Vec<Function>,
     #[prost(string, repeated, tag = "6")]
     string_table: Vec<String>,
-    /// Since the epoch.
+    /// Nanoseconds since the epoch.
     #[prost(int64, tag = "9")]
     time_nanos: i64,
     #[prost(int64, tag = "10")]
     duration_nanos: i64,
-    /// Which of the types is shown first: its name.
+    /// The name of the type that is shown first.
     #[prost(int64, tag = "14")]
     default_sample_type: i64,
 }
 
-/// Names, by their places in the table of strings.
+/// Names, as indices into the table of strings.
 #[derive(Clone, PartialEq, Message)]
 struct ValueType {
     #[prost(int64, tag = "1")]
@@ -50,7 +50,7 @@ struct ValueType {
 
 #[derive(Clone, PartialEq, Message)]
 struct Sample {
-    /// The innermost first.
+    /// The innermost location is first.
     #[prost(uint64, repeated, tag = "1")]
     location_id: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
@@ -91,7 +91,7 @@ struct Location {
     line: Vec<LineOf>,
 }
 
-/// `Line`: here the function alone.
+/// `Line`: only the function.
 #[derive(Clone, PartialEq, Message)]
 struct LineOf {
     #[prost(uint64, tag = "1")]
@@ -110,27 +110,27 @@ struct Function {
     filename: i64,
 }
 
-/// Gathers a profile. Memory grows with how many different stacks there are.
+/// Gathers a profile. Memory grows with the number of different stacks.
 pub struct Pprof {
-    /// By stream class.
+    /// Stacks by stream class.
     stacks: Vec<Stacks>,
     symbols: Symbols,
     profile: Profile,
     strings: HashMap<String, i64>,
-    /// By file and build id.
+    /// Mappings by file and build id.
     mappings: HashMap<(String, String), u64>,
-    /// By mapping and name.
+    /// Functions by mapping and name.
     functions: HashMap<(u64, String), u64>,
-    /// By mapping, function and address: of code without a name that is its place.
+    /// Locations by mapping, function and address. The address is 0 if the function is known.
     locations: HashMap<(u64, u64, u64), u64>,
-    /// Values by stack and name of the thread.
+    /// Values by stack and thread name.
     samples: HashMap<(Vec<u64>, i64), [i64; 2]>,
     begin: u64,
     epoch: i128,
 }
 
 impl Pprof {
-    /// Of a trace with this description, of whose samples this is the unit; none if no event has a stack.
+    /// For a trace with this description, whose samples have this unit. None if no event has a stack.
     pub fn new(metadata: &Metadata, symbols: Symbols, unit: Option<&str>) -> Option<Self> {
         let mut pprof = Self {
             stacks: Stacks::of_all(metadata)?,
@@ -187,7 +187,7 @@ impl Pprof {
         id
     }
 
-    /// A place in a file: in this function, if it is known; else at this address.
+    /// Returns the location in a file: the function, if it is known, or else the address.
     fn location(&mut self, mapping_id: u64, name: Option<&str>, address: u64) -> u64 {
         let function_id = name.map_or(0, |name| self.function(mapping_id, name));
         let address = if name.is_some() { 0 } else { address };
@@ -286,7 +286,7 @@ impl Format for Pprof {
         Ok(())
     }
 
-    /// The format has no place for it.
+    /// The format has no place for losses.
     fn loss(&mut self, _loss: &Loss, _out: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }

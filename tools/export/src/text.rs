@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--text`: the text of ftrace, as tracefs' `trace` has it.
+//! `rtrace export text`: the format of tracefs' file `trace`.
 
 use super::format::{Format, Loss, Now, Task};
 use super::ftrace::Line;
@@ -12,7 +12,7 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use symbols::{Place, Side, Stacks, Symbols};
 
-/// What a file of ftrace begins with: by the first line, other tools know it.
+/// Begin of an ftrace file. Other tools recognize the format by the first line.
 const HEAD: &str = "\
 # tracer: nop
 #
@@ -29,14 +29,14 @@ const HEAD: &str = "\
 /// Writes ftrace's text.
 pub struct Text {
     lines: HashMap<EventKey, Line>,
-    /// By stream class.
+    /// Stacks by stream class.
     stacks: Vec<Stacks>,
     symbols: Symbols,
     line: String,
 }
 
 impl Text {
-    /// Of a trace with this description.
+    /// For a trace with this description.
     pub fn new(metadata: &Metadata, symbols: Symbols) -> Self {
         let layouts = metadata.streams.iter().flat_map(|s| s.events.values());
         Self {
@@ -93,8 +93,8 @@ impl Text {
     }
 }
 
-/// A frame as ftrace prints it with the options sym-userobj and sym-addr; by the function's name if that
-/// is known.
+/// Prints a frame like ftrace with the options sym-userobj and sym-addr. If the function is known, the frame
+/// has its name and the offset in it.
 fn user_frame(
     line: &mut String,
     address: u64,
@@ -120,7 +120,7 @@ fn user_frame(
     }
 }
 
-/// What stands before the event.
+/// Appends the text before the event.
 fn head(line: &mut String, now: &Now<'_>) -> fmt::Result {
     match now.task {
         Some(Task { tid: 0, .. }) => write!(line, "          <idle>-0      ")?,
@@ -133,7 +133,7 @@ fn head(line: &mut String, now: &Now<'_>) -> fmt::Result {
         }
         None => write!(line, "           <...>-?      ")?,
     }
-    // Nanoseconds rounded as ftrace does it.
+    // Microseconds, rounded like in ftrace.
     let us = now.ns.saturating_add(500) / 1000;
     let (s, us) = (us / 1_000_000, us % 1_000_000);
     write!(line, " [{:03}] ..... {s:>5}.{us:06}: ", now.cpu)

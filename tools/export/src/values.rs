@@ -7,7 +7,7 @@ use rtrace_abi::schema::{Integer, Shown};
 use std::fmt::{self, Display, Formatter, Write};
 use system::printing::commands_terminal;
 
-/// A value as text: on one line, whatever bytes a text has.
+/// A value as text: always on one line, whatever bytes a text contains.
 pub struct AsText<'a>(pub &'a Type, pub Value<'a>);
 
 impl Display for AsText<'_> {
@@ -30,7 +30,7 @@ impl Display for AsText<'_> {
                 None => integer(f, element, *value),
             },
             (value, Type::Integer(element)) => integer(f, element, *value),
-            // No other type has such a value.
+            // Arrays and texts have no values of other kinds.
             (_, Type::Array(..) | Type::Sequence(..) | Type::String) => Ok(()),
         }
     }
@@ -92,7 +92,7 @@ pub fn is_hex(integer: &Integer) -> bool {
     matches!(integer.shown, Shown::Hex | Shown::Address)
 }
 
-/// Whether a field is there for the layout of another: it says how long that is.
+/// Whether a field only holds the length of another field.
 pub fn is_length(field: &FieldLayout) -> bool {
     field.name.starts_with('_') && field.name.ends_with("_length")
 }
@@ -102,8 +102,8 @@ pub fn fields<'a>(event: &Event<'a>) -> impl Iterator<Item = (&'a FieldLayout, V
     event.fields().filter(|(field, _)| !is_length(field))
 }
 
-/// Whether a context is shown beside an event's fields: not where it says which task that was, which
-/// every format has in a place of its own, nor a call stack.
+/// Whether a context is shown beside an event's fields. Call stacks are not, nor contexts that name the task:
+/// every format has its own place for the task.
 pub fn is_shown_context(field: &FieldLayout) -> bool {
     let special = ["tid", "procname"].contains(&field.name.as_str());
     !special && !field.name.starts_with("callstack_") && !is_length(field)
@@ -122,7 +122,7 @@ impl Display for Pairs<'_> {
     }
 }
 
-/// The contexts of an event that are shown: in braces, behind a blank, if there are any.
+/// The shown contexts of an event: in braces, after a blank. Empty without contexts.
 pub struct Contexts<'a>(pub &'a Event<'a>);
 
 impl Display for Contexts<'_> {

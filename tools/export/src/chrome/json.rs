@@ -25,13 +25,13 @@ pub struct Entry<'a, A> {
     args: A,
 }
 
-/// Nanoseconds as Chrome counts: in microseconds.
+/// Converts nanoseconds to microseconds, the unit of the format.
 fn micros(ns: u64) -> f64 {
     ns as f64 / 1000.0
 }
 
 impl<'a, A> Entry<'a, A> {
-    /// Something that took from one time to another, in nanoseconds.
+    /// Entry of an activity between two times in nanoseconds.
     pub fn slice(name: &'a str, (pid, tid): Track, (from, to): (u64, u64), args: A) -> Self {
         Self {
             name,
@@ -39,14 +39,14 @@ impl<'a, A> Entry<'a, A> {
             pid,
             tid,
             ts: micros(from),
-            // So that `ts + dur` is, in a reader's arithmetic, where the next one may begin.
+            // This makes `ts + dur`, in a reader's arithmetic, the earliest begin of the next slice.
             dur: Some((micros(to) - micros(from)).max(0.0)),
             s: None,
             args,
         }
     }
 
-    /// Something that happened at a time, in nanoseconds.
+    /// Entry of an event at a time in nanoseconds.
     pub fn instant(name: &'a str, (pid, tid): Track, ns: u64, args: A) -> Self {
         Self {
             name,
@@ -60,14 +60,14 @@ impl<'a, A> Entry<'a, A> {
         }
     }
 
-    /// What viewers are told of a track: `kind` is `thread_name` or the like.
+    /// Metadata of a track for viewers: `kind` is, for example, `thread_name`.
     pub fn about(kind: &'a str, (pid, tid): Track, args: A) -> Self {
         Self {
             name: kind,
             ph: "M",
             pid,
             tid,
-            // Of no meaning, but speedscope wants one.
+            // The value has no meaning, but speedscope requires one.
             ts: 0.0,
             dur: None,
             s: None,
@@ -94,7 +94,7 @@ impl Serialize for Fields<'_> {
     }
 }
 
-/// A value. What is shown in hexadecimal is a text: JavaScript's numbers have 53 bits.
+/// A value. A value that is shown in hexadecimal becomes a text: JavaScript's numbers have 53 bits.
 struct Field<'a>(&'a Type, Value<'a>);
 
 impl Serialize for Field<'_> {

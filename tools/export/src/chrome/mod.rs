@@ -2,10 +2,12 @@
 
 //! `rtrace export chrome`: the JSON of Chrome's trace events.
 //!
-//! Two tracks for each CPU, with the tasks that ran and with the interrupts of which entry and exit are
-//! there; a track for each thread, with its system calls. All else is an instant on the track of its
-//! thread, or of its CPU.
-//! A slice is written when it ends: the format asks for no order.
+//! Tracks:
+//! - two for each CPU: the tasks that ran, and the interrupts whose entry and exit were recorded;
+//! - one for each thread, with its system calls.
+//!
+//! Every other event is an instant on the track of its thread or of its CPU. The exporter writes a slice when
+//! the slice ends: the format requires no order.
 
 mod json;
 
@@ -26,25 +28,24 @@ use std::io::{self, Write};
 use std::rc::Rc;
 use terminal::harmless_json;
 
-/// The process whose threads are the tracks of CPUs: more than the kernel's largest number of one
-/// (`PID_MAX_LIMIT`).
+/// Process id of the CPUs' tracks: larger than the kernel's largest process id (`PID_MAX_LIMIT`).
 const CPUS: i64 = (1 << 22) + 1;
 
-/// Number added to an id each time that the kernel uses it again: 10000321 is the second 321.
+/// Number added to an id each time that the kernel reuses it: 10000321 is the second thread with the id 321.
 const AGAIN: i64 = 10_000_000;
 
 /// Writes trace events.
 pub struct Chrome {
     head: Value,
     clock: Clock,
-    /// `sched_switch`, if it is chosen: then the CPUs' tasks are drawn.
+    /// `sched_switch`, if it is chosen. Only then the CPUs' tracks have tasks.
     switch: Option<EventKey>,
     /// The events of interrupts.
     interrupts: HashSet<EventKey>,
     syscalls: HashMap<EventKey, Rc<(CallName, Edge)>>,
-    /// By thread: the call that it is in.
+    /// Open system call of each thread.
     open: Begun<(), Open>,
-    /// By thread or process id: its last life, and how many were before.
+    /// By thread or process id: its last life, and the number of lives before.
     lives: HashMap<i64, (Life, i64)>,
     /// The names of the tracks that have one.
     names: HashMap<Track, Vec<u8>>,
@@ -60,7 +61,7 @@ struct Open {
 }
 
 impl Chrome {
-    /// Of a trace, of which these events are chosen.
+    /// For a trace of which these events are chosen.
     pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>) -> Self {
         let catalogue = Catalogue::new(metadata);
         let layouts = catalogue.events();
@@ -89,7 +90,7 @@ impl Chrome {
         out.write_all(harmless_json(serde_json::to_string(entry)?).as_bytes())
     }
 
-    /// Gives a track its name, if it has another one so far; `kind` says whose name it is.
+    /// Names a track unless it has this name already; `kind` says whether a thread or a process has the name.
     fn name(
         &mut self,
         kind: &str,
@@ -106,7 +107,7 @@ impl Chrome {
         self.put(&Entry::about(kind, track, args), out)
     }
 
-    /// The track of a CPU, or of its interrupts.
+    /// Returns the track of a CPU's tasks or interrupts.
     fn cpu(&mut self, cpu: u32, of_interrupts: bool, out: &mut dyn Write) -> io::Result<Track> {
         let track = (CPUS, CPUS + 2 * i64::from(cpu) + i64::from(of_interrupts));
         if !self.names.contains_key(&track) {
@@ -122,7 +123,7 @@ impl Chrome {
         Ok(track)
     }
 
-    /// The track of what happens now: that of the thread, or of the CPU.
+    /// Returns the track of the current event: the track of its thread, or else of its CPU.
     fn track(&mut self, now: &Now<'_>, out: &mut dyn Write) -> io::Result<Track> {
         let Some(task) = now.task.filter(|task| task.tid != 0) else {
             return self.cpu(now.cpu, false, out);
@@ -141,7 +142,7 @@ impl Chrome {
         Ok(track)
     }
 
-    /// The id of a process or thread in the file: another one when the kernel uses it again.
+    /// Returns the id of a process or thread in the file. A reused id of the kernel has a new one.
     fn id(&mut self, id: i64, life: Life) -> i64 {
         let (last, before) = self.lives.entry(id).or_insert((life, 0));
         if *last != life {
@@ -150,7 +151,7 @@ impl Chrome {
         id + *before * AGAIN
     }
 
-    /// A system call is over at `ns`, for this reason if it did not end.
+    /// Writes the slice of a system call that is over at `ns`. `reason` is set if the call has no exit.
     fn close(
         &mut self,
         mut open: Open,
@@ -243,12 +244,12 @@ impl Format for Chrome {
             for open in self.open.switch(&switch, now) {
                 self.close(open, now.ns, Some("lost"), out)?;
             }
-            // A thread that ends does not come back from its last call.
+            // A thread that exits does not return from its last call.
             for open in self.open.ended(&switch, now) {
                 self.close(open, now.ns, Some("the thread ended"), out)?;
             }
         }
-        // Their tracks show them.
+        // The tracks of the CPU already show these events.
         if self.switch == Some(key) || self.interrupts.contains(&key) {
             return Ok(());
         }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The print formats of the kernel's events that rtrace declares itself: their fields have LTTng's
-//! names.
+//! Print formats of the kernel events that rtrace itself declares. Their fields have LTTng's names.
 
-/// A task, as many events have it.
+/// Fields of a task, in many events.
 const TASK: &str = "comm={comm} pid={tid} prio={prio:prio}";
 /// A task that is woken.
 const WAKE: &str = "comm={comm} pid={tid} prio={prio:prio} target_cpu={target_cpu:cpu}";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What ftrace calls an event, and how it prints it.
+//! ftrace's names and print formats of events.
 
 mod formats;
 mod template;
@@ -14,22 +14,22 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use template::Template;
 
-/// An end of a system call, with its name.
+/// Entry or exit of a system call, with the name of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syscall<'a> {
-    /// It begins.
+    /// The entry.
     Entry(&'a str),
-    /// It ends.
+    /// The exit.
     Exit(&'a str),
 }
 
-/// The end of which system call an event of this name is.
+/// Returns the system call whose entry or exit has this event name.
 pub fn syscall(name: &str) -> Option<Syscall<'_>> {
     let entry = name.strip_prefix("syscall_entry_").map(Syscall::Entry);
     entry.or_else(|| name.strip_prefix("syscall_exit_").map(Syscall::Exit))
 }
 
-/// What ftrace calls an event.
+/// Returns ftrace's name of an event.
 pub fn name(name: &str) -> Cow<'_, str> {
     match syscall(name) {
         Some(Syscall::Entry(call)) => return format!("sys_enter_{call}").into(),
@@ -52,26 +52,26 @@ pub fn name(name: &str) -> Cow<'_, str> {
     shorter.unwrap_or(name).into()
 }
 
-/// A name that a trace gives, without characters that a terminal obeys.
+/// Returns a name from a trace, without characters that control a terminal.
 fn harmless(name: &str) -> String {
     values::Line(name.as_bytes()).to_string()
 }
 
-/// How an event is printed behind the task, the CPU and the time.
+/// Print format of an event, after the task, the CPU and the time.
 #[derive(Debug)]
 pub enum Line {
-    /// As ftrace's own print format says.
+    /// ftrace's own print format.
     Formatted(String, Template),
-    /// The begin of a system call.
+    /// Entry of a system call.
     Entry(String),
-    /// The end of one: the field of the result.
+    /// Exit of a system call, with the place of the field that has the result.
     Exit(String, usize),
-    /// With all its fields, because the format is not known.
+    /// All fields, because the format is not known.
     Pairs(String),
 }
 
 impl Line {
-    /// Of an event; that of a system call looks like one.
+    /// Format of an event. An event of a system call is formatted as a call.
     pub fn of(layout: &EventLayout) -> Self {
         match (syscall(&layout.name), layout.field("ret")) {
             (Some(Syscall::Entry(call)), _) => Self::Entry(harmless(call)),
@@ -80,7 +80,7 @@ impl Line {
         }
     }
 
-    /// Of an event, whose name comes first in any case.
+    /// Format of an event that always begins with the name of the event.
     pub fn named(layout: &EventLayout) -> Self {
         let name = harmless(&name(&layout.name));
         match formats::of(&layout.name).and_then(|format| Template::new(format, layout)) {
@@ -89,7 +89,7 @@ impl Line {
         }
     }
 
-    /// Adds it to `out`.
+    /// Appends the formatted event to `out`.
     pub fn write(&self, event: &Event<'_>, out: &mut String) -> fmt::Result {
         match self {
             Self::Formatted(name, template) => {

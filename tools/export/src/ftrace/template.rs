@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A print format: a text with `{FIELD}` or `{FIELD:HOW}` where values are.
+//! A print format: a text with `{FIELD}` or `{FIELD:HOW}` in the place of each value.
 
 use crate::values::AsText;
 use analysis::integer;
@@ -9,14 +9,14 @@ use analysis::schedule_events::Left;
 use ctf::{Event, EventLayout, Type};
 use std::fmt::{self, Write};
 
-/// What priorities are shown less in a trace (LTTng's way): `MAX_RT_PRIO`.
+/// `MAX_RT_PRIO`: priorities in a trace are smaller by this number, as in LTTng's.
 pub const PRIORITIES: i64 = 100;
 
 /// A format of an event, with the places of its fields.
 #[derive(Debug)]
 pub struct Template {
     pieces: Vec<Piece>,
-    /// Behind the last value.
+    /// Text after the last value.
     end: &'static str,
 }
 
@@ -29,10 +29,10 @@ struct Piece {
     how: How,
 }
 
-/// How a value is shown.
+/// Form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// As its type says.
+    /// By its type.
     Plain,
     /// A priority, as the kernel counts them.
     Priority,
@@ -49,7 +49,7 @@ enum How {
 }
 
 impl Template {
-    /// Of a format for an event; none if the event lacks a field, or the format is wrong.
+    /// Parses a format for an event. Returns none if the event lacks a field, or if the format is wrong.
     pub fn new(format: &'static str, layout: &EventLayout) -> Option<Self> {
         let mut pieces = Vec::new();
         let mut rest = format;
@@ -71,7 +71,7 @@ impl Template {
         Some(Self { pieces, end: rest })
     }
 
-    /// Adds the event to `out`.
+    /// Appends the formatted event to `out`.
     pub fn write(&self, event: &Event<'_>, out: &mut String) -> fmt::Result {
         for piece in &self.pieces {
             out.push_str(piece.before);

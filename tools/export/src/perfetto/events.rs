@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From an event to the message that Perfetto draws.
+//! Maps events to Perfetto's messages.
 
 use super::proto::{message, string, tag, varint};
 use crate::format::Now;
@@ -10,20 +10,20 @@ use analysis::{integer, text};
 use ctf::{Event, EventLayout, FieldLayout, Type, Value};
 use std::io::Write;
 
-/// What becomes of an event.
+/// Message of a type of event.
 #[derive(Debug)]
 pub enum Mapping {
-    /// The message of this number, with these fields.
+    /// The message with this number and these fields.
     Own(u32, Vec<Place>),
-    /// The begin of a system call, with its number.
+    /// Entry of a system call, with its number.
     Entry(Number),
-    /// The end of a system call, with its number and the field of its result.
+    /// Exit of a system call, with its number and the field of its result.
     Exit(Number, usize),
-    /// The message for any event, with ftrace's name of it.
+    /// The generic message, with ftrace's name of the event.
     Generic(String),
 }
 
-/// A field of a message: which field of the event it has, its number, and its form.
+/// A field of a message: the event's field, the number in the message, and the form.
 #[derive(Debug)]
 pub struct Place(usize, u32, Form);
 
@@ -38,12 +38,12 @@ enum Form {
     Priority,
 }
 
-/// Where the number of a system call is.
+/// Source of the number of a system call.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
-    /// It is this one.
+    /// The number itself.
     Known(i64),
-    /// In this field.
+    /// The field that holds the number.
     Field(usize),
 }
 
@@ -61,7 +61,7 @@ const WAKE: &[Known] = &[
 const SOFTIRQ: &[Known] = &[("vec", 1, Uint)];
 const CPU_STATE: &[Known] = &[("state", 1, Uint), ("cpu_id", 2, Uint)];
 
-/// The events that Perfetto has messages of their own for, each with its number in `FtraceEvent`.
+/// Events with their own messages in Perfetto, each with its number in `FtraceEvent`.
 const OWN: &[(&str, u32, &[Known])] = &[
     (
         "sched_switch",
@@ -134,14 +134,14 @@ const OWN: &[(&str, u32, &[Known])] = &[
 ];
 
 impl Mapping {
-    /// Of an event.
+    /// Returns the mapping of an event.
     pub fn of(layout: &EventLayout) -> Self {
         Self::own(layout)
             .or_else(|| Self::call(layout))
             .unwrap_or_else(|| Self::generic(layout))
     }
 
-    /// As an event of which Perfetto knows nothing.
+    /// Returns the mapping of an event without a message of its own.
     pub fn generic(layout: &EventLayout) -> Self {
         Self::Generic(ftrace::name(&layout.name).into_owned())
     }
@@ -169,8 +169,8 @@ impl Mapping {
         })
     }
 
-    /// Adds the message of an event. Perfetto draws system calls by thread: where that is not known, it is
-    /// the message for any event.
+    /// Appends the message of an event. Perfetto draws system calls by thread. A call with an unknown thread
+    /// becomes a generic message.
     pub fn put(&self, out: &mut Vec<u8>, event: &Event<'_>, now: &Now<'_>) {
         match self {
             Self::Own(tag, places) => message(out, *tag, |out| {
@@ -205,7 +205,7 @@ impl Number {
     }
 }
 
-/// Adds a field, if the event has its value.
+/// Appends a field, if the event has its value.
 fn put(out: &mut Vec<u8>, tag: u32, form: Form, value: Option<Value<'_>>) {
     if let Text = form {
         if let Some(text) = text(value) {
@@ -220,7 +220,7 @@ fn put(out: &mut Vec<u8>, tag: u32, form: Form, value: Option<Value<'_>>) {
             Ok(number) => number.into(),
             Err(_) => return,
         },
-        // A state of -1 is 2^32 - 1 for the kernel's tools, too.
+        // The kernel's tools also show a state of -1 as 2^32 - 1.
         Uint => (number as u32).into(),
         Priority => match i32::try_from(number.saturating_add(PRIORITIES)) {
             Ok(number) => number.into(),
@@ -230,7 +230,7 @@ fn put(out: &mut Vec<u8>, tag: u32, form: Form, value: Option<Value<'_>>) {
     varint(out, tag, number as u64);
 }
 
-/// Adds a text of foreign origin, on one line.
+/// Appends a text of foreign origin, on one line.
 pub fn line(out: &mut Vec<u8>, tag: u32, text: &[u8]) {
     let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && *byte != b'\\';
     if text.iter().all(is_plain) {
@@ -258,7 +258,7 @@ fn field(out: &mut Vec<u8>, layout: &FieldLayout, value: Value<'_>) {
         (Value::Signed(number), Type::Integer(_)) => varint(out, tag::FIELD_INT, number as u64),
         (Value::Unsigned(number), Type::Integer(_)) => varint(out, tag::FIELD_UINT, number),
         _ => message(out, tag::FIELD_STR, |out| {
-            // Memory takes everything.
+            // Writing to memory cannot fail.
             let _ = write!(out, "{}", AsText(&layout.ty, value));
         }),
     }

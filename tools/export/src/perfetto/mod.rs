@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace export perfetto`: Perfetto's protobuf, with the events as its own tracer of ftrace has them.
+//! `rtrace export perfetto`: Perfetto's protobuf, with events as Perfetto's own ftrace tracer writes them.
 //!
-//! A bundle is written when a CPU has some events; the reader sorts them. All times are those of the
-//! trace's clock, which is called the boot time there, as Perfetto wants it.
+//! A bundle is written when a CPU has enough events; the reader sorts the events. All times are values of the
+//! trace's clock. The file calls this clock the boot time, as Perfetto requires.
 
 mod events;
 mod proto;
@@ -25,16 +25,16 @@ use std::io::{self, Write};
 /// `CLONE_THREAD`
 const CLONE_THREAD: u64 = 0x1_0000;
 
-/// Events in a bundle, at most.
+/// Maximum number of events in a bundle.
 const BUNDLE: usize = 512;
 
-/// The number of rtrace among those that wrote the file: never 0.
+/// rtrace's number as a writer of the file: never 0.
 const SEQUENCE: u32 = 1;
 
-/// Events of a CPU that are not written yet.
+/// Events of a CPU before they are written.
 #[derive(Default)]
 struct Bundle {
-    /// The fields of a `FtraceEventBundle` that are its events.
+    /// Encoded events: fields of a `FtraceEventBundle`.
     bytes: Vec<u8>,
     /// Number of events.
     events: usize,
@@ -43,7 +43,7 @@ struct Bundle {
 }
 
 impl Bundle {
-    /// Adds an event at a time, and of a thread if that is known.
+    /// Adds an event at a time, with its thread if that is known.
     fn add(&mut self, ns: u64, tid: Option<i64>, put: impl FnOnce(&mut Vec<u8>)) {
         message(&mut self.bytes, tag::BUNDLE_EVENT, |out| {
             varint(out, tag::TIMESTAMP, ns);
@@ -61,26 +61,26 @@ pub struct Perfetto<'a> {
     metadata: &'a Metadata,
     mappings: ByEvent<Mapping>,
     fork: Option<(EventKey, ForkFields)>,
-    /// `sched_process_exec`, and in it the thread and the program.
+    /// `sched_process_exec`, with its fields for the thread and the program.
     exec: Option<(EventKey, [usize; 2])>,
-    /// What tells of threads that were there before the trace.
+    /// The event that describes threads older than the trace.
     state: Option<(EventKey, StateFields)>,
-    /// By CPU: what is not written yet.
+    /// Unwritten events by CPU.
     bundles: HashMap<u32, Bundle>,
-    /// The process of each thread of which that was written.
+    /// Process of each thread that the file already describes.
     processes: HashMap<i64, i64>,
-    /// The parent of each process of which it is known: who says anything of a process says it, too.
+    /// Known parents by process. Each description of a process includes its parent.
     parents: HashMap<i64, i64>,
     bytes: Vec<u8>,
 }
 
 impl<'a> Perfetto<'a> {
-    /// Of a trace with this description.
+    /// For a trace with this description.
     pub fn new(metadata: &'a Metadata) -> Self {
         let catalogue = Catalogue::new(metadata);
         let layouts = metadata.streams.iter().flat_map(|s| s.events.values());
         let mapping = |layout: &EventLayout| {
-            // What another channel has, too, is drawn once.
+            // If several channels have an event, Perfetto draws the event of the first one.
             let first = catalogue.event(&layout.name).map(key);
             if first == Some(key(layout)) {
                 Mapping::of(layout)
@@ -152,7 +152,7 @@ impl<'a> Perfetto<'a> {
         out.write_all(&self.bytes)
     }
 
-    /// Says which process a thread belongs to, if that was not said.
+    /// Writes the process of a thread, unless the file already has it.
     fn thread(
         &mut self,
         ns: u64,
@@ -179,7 +179,7 @@ impl<'a> Perfetto<'a> {
         self.put(Some(ns), Data::ProcessTree(tree), out)
     }
 
-    /// What is said of a process: `name` is that of a task, or of a program.
+    /// Returns the description of a process: `name` is the name of a task, or of a program.
     fn process(&self, pid: i64, name: Option<String>, is_comm: bool) -> ProcessTree {
         let parent = self.parents.get(&pid);
         ProcessTree {
@@ -193,7 +193,7 @@ impl<'a> Perfetto<'a> {
         }
     }
 
-    /// Says that an id is that of a new task now.
+    /// Writes that an id belongs to a new task from now on.
     fn new_task(&mut self, fork: &Fork<'_>, now: &Now<'_>) {
         let is_thread = fork.child.0 != fork.child.1;
         let flags = if is_thread { CLONE_THREAD } else { 0 };
@@ -209,7 +209,7 @@ impl<'a> Perfetto<'a> {
         });
     }
 
-    /// Says what the event tells of processes.
+    /// Writes the facts about processes that an event has.
     fn tell(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()> {
         let key = key(event.layout);
         if let Some(task) = now.task {
@@ -219,8 +219,8 @@ impl<'a> Perfetto<'a> {
         }
         if let Some((_, fields)) = self.fork.filter(|(fork, _)| *fork == key) {
             if let Some(fork) = fields.read(event) {
-                // The number may have been another thread's. Perfetto takes it for that one, unless it hears
-                // of a new task.
+                // Another thread may have had the id. Without the event of a new task, Perfetto takes the child
+                // for that thread.
                 if self.processes.remove(&fork.child.0).is_some() {
                     self.new_task(&fork, now);
                 }
@@ -235,13 +235,13 @@ impl<'a> Perfetto<'a> {
                 if thread.parent != 0 {
                     self.parents.insert(thread.process, thread.parent);
                 }
-                // Who was seen before may have no parent yet.
+                // An earlier description of the thread may lack its parent.
                 self.processes.remove(&thread.tid);
                 self.thread(now.ns, (thread.tid, thread.process), Some(thread.comm), out)?;
             }
         }
         if let Some((_, [tid, program])) = self.exec.filter(|(exec, _)| *exec == key) {
-            // Who executes a program is the first thread of its process from then on.
+            // A thread that executes a program becomes the first thread of its process.
             let pid = integer(event.value(tid));
             if let (Some(pid), Some(program)) = (pid, text(event.value(program))) {
                 self.processes.insert(pid, pid);
@@ -260,7 +260,7 @@ impl Format for Perfetto<'_> {
             clock_id: Some(clock_id),
             timestamp: Some(timestamp),
         };
-        // The trace's clock began so long after the epoch.
+        // Time from the epoch to the 0 of the trace's clock.
         let zero = u64::try_from(clock.since_epoch(0)).ok();
         let real = zero.and_then(|zero| zero.checked_add(ns));
         let snapshot = ClockSnapshot {
@@ -280,7 +280,7 @@ impl Format for Perfetto<'_> {
                 sysname: env("sysname"),
                 version: env("kernel_version"),
                 release: env("kernel_release"),
-                // What the module is for, so far.
+                // The module supports only this architecture.
                 machine: Some("x86_64".to_owned()),
             }),
         };

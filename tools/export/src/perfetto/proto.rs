@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is used of Perfetto's trace format: messages and fields have the names and numbers of its
+//! The used part of Perfetto's trace format. Messages and fields have the names and numbers of
 //! `protos/perfetto/trace/`.
 
 use prost::encoding::{encode_key, encode_varint, encoded_len_varint, WireType};
 use prost::{Message, Oneof};
 
-/// A file. Several, one behind the other, are a file, too.
+/// A file. Several concatenated files are a file, too.
 #[derive(Clone, PartialEq, Message)]
 pub struct Trace {
     #[prost(message, repeated, tag = "1")]
@@ -17,7 +17,7 @@ pub struct Trace {
 pub struct TracePacket {
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Who wrote it: never 0.
+    /// Number of the writer: never 0.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
     #[prost(oneof = "Data", tags = "2, 6, 45")]
@@ -34,12 +34,12 @@ pub enum Data {
     SystemInfo(SystemInfo),
 }
 
-/// What clocks show at one moment.
+/// Values of several clocks at one moment.
 #[derive(Clone, PartialEq, Message)]
 pub struct ClockSnapshot {
     #[prost(message, repeated, tag = "1")]
     pub clocks: Vec<Clock>,
-    /// That of all other times.
+    /// Clock of all other times.
     #[prost(uint32, optional, tag = "2")]
     pub primary_trace_clock: Option<u32>,
 }
@@ -72,7 +72,7 @@ pub struct Utsname {
     pub version: Option<String>,
     #[prost(string, optional, tag = "3")]
     pub release: Option<String>,
-    /// By it the numbers of system calls are understood.
+    /// Perfetto decodes the numbers of system calls by this architecture.
     #[prost(string, optional, tag = "4")]
     pub machine: Option<String>,
 }
@@ -94,7 +94,7 @@ pub struct Process {
     pub ppid: Option<i32>,
     #[prost(string, repeated, tag = "3")]
     pub cmdline: Vec<String>,
-    /// Whether that is the name of a task.
+    /// Whether the command line is the name of a task.
     #[prost(bool, optional, tag = "9")]
     pub cmdline_is_comm: Option<bool>,
 }
@@ -110,7 +110,8 @@ pub struct Thread {
     pub tgid: Option<i32>,
 }
 
-/// Numbers of the fields of messages that are written without a struct, because there is one for each event.
+/// Field numbers of messages without a struct: the exporter encodes them directly, because each event needs
+/// one.
 pub mod tag {
     /// `Trace.packet`
     pub const PACKET: u32 = 1;
@@ -122,14 +123,14 @@ pub mod tag {
     pub const BUNDLE_CPU: u32 = 1;
     pub const BUNDLE_EVENT: u32 = 2;
     pub const BUNDLE_LOST: u32 = 3;
-    /// `FtraceEvent`: its time, its thread, and what it is.
+    /// `FtraceEvent`: its time, its thread, and its message.
     pub const TIMESTAMP: u32 = 1;
     pub const PID: u32 = 2;
     pub const TASK_NEWTASK: u32 = 235;
     pub const GENERIC: u32 = 327;
     pub const SYS_ENTER: u32 = 329;
     pub const SYS_EXIT: u32 = 330;
-    /// `GenericFtraceEvent`: name and fields; of each its name, and its value by type.
+    /// `GenericFtraceEvent`: its name and fields. A field has a name, and a value by type.
     pub const EVENT_NAME: u32 = 1;
     pub const FIELD: u32 = 2;
     pub const FIELD_NAME: u32 = 1;
@@ -138,23 +139,23 @@ pub mod tag {
     pub const FIELD_UINT: u32 = 5;
 }
 
-/// A field that is an integer: of a negative one all 64 bits.
+/// Appends an integer field. A negative integer has all 64 bits.
 pub fn varint(out: &mut Vec<u8>, tag: u32, value: u64) {
     encode_key(tag, WireType::Varint, out);
     encode_varint(value, out);
 }
 
-/// A field that is a text.
+/// Appends a text field.
 pub fn string(out: &mut Vec<u8>, tag: u32, text: &[u8]) {
     encode_key(tag, WireType::LengthDelimited, out);
     encode_varint(text.len() as u64, out);
     out.extend_from_slice(text);
 }
 
-/// A field that is a message, or a text, of what `fill` adds.
+/// Appends a field that is a message or a text; `fill` appends its contents.
 pub fn message(out: &mut Vec<u8>, tag: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     encode_key(tag, WireType::LengthDelimited, out);
-    // The length of most messages fits one byte.
+    // The length of most messages fits into one byte.
     let begin = out.len() + 1;
     out.push(0);
     fill(out);

@@ -2,8 +2,8 @@
 
 //! `syscalls`: a row for each call.
 //!
-//! An entry and an exit are one call as in the report (`analysis/syscalls`). Where only one of them is known, the
-//! row has no duration: of an entry it has no result either.
+//! An entry and an exit form one call as in the report (`analysis/syscalls`). If only one of them is known, the
+//! row has no duration. A row from an entry alone has no result either.
 
 use super::{epoch, made, row, THREAD};
 use crate::format::Now;
@@ -16,7 +16,7 @@ use decode::error_name;
 use std::collections::HashSet;
 use tables::{Folder, Kind, TableId};
 
-/// Behind those of the place and the thread.
+/// Columns after the place and the thread.
 const COLUMNS: [(&str, Kind); 4] = [
     ("name", Kind::Text),
     ("duration_ns", Kind::LONG),
@@ -29,11 +29,11 @@ pub struct Calls {
     clock: Clock,
     table: TableId,
     events: ByEvent<Known>,
-    /// The call that each thread is in.
+    /// Open call of each thread.
     open: Begun<(), Call>,
 }
 
-/// What an event is.
+/// Meaning of an event.
 struct Known {
     name: CallName,
     edge: Edge,
@@ -42,7 +42,7 @@ struct Known {
 /// A call that has not returned.
 struct Call {
     name: String,
-    /// When it was made.
+    /// Time of the entry.
     time: u64,
     cpu: u32,
     tid: Option<i64>,
@@ -51,7 +51,7 @@ struct Call {
 }
 
 impl Calls {
-    /// Of a trace, if entries or exits of calls are chosen.
+    /// For a trace, if entries or exits of calls are chosen.
     pub fn new(
         catalogue: &Catalogue<'_>,
         chosen: &HashSet<EventKey>,
@@ -80,7 +80,7 @@ impl Calls {
         }))
     }
 
-    /// An event: a row if a call ends with it.
+    /// Takes an event, and adds a row if a call ends with it.
     pub fn event(
         &mut self,
         event: &Event<'_>,
@@ -91,7 +91,7 @@ impl Calls {
         if let Some(switch) = &now.switch {
             let gone = self.open.switch(switch, moment);
             self.add_all(gone, folder)?;
-            // The last call of a thread does not return.
+            // A thread that exits does not return from its last call.
             let last = self.open.ended(switch, moment);
             self.add_all(last, folder)?;
         }
@@ -132,7 +132,7 @@ impl Calls {
         }
     }
 
-    /// A call is made. Where its end cannot be told from that of another, the row is all that there will be.
+    /// Begins a call. If its end cannot be distinguished from the end of another call, adds the row at once.
     fn begin(
         &mut self,
         doer: Option<Doer>,
@@ -173,19 +173,19 @@ impl Calls {
         Ok(())
     }
 
-    /// Events may be missing on a CPU from here on.
+    /// Takes the time from which events of a CPU may be missing.
     pub fn lose(&mut self, schedule: &Schedule, folder: &mut Folder) -> tables::Result<()> {
         let gone = self.open.lost(schedule);
         self.add_all(gone, folder)
     }
 
-    /// The trace is over: rows of the calls that have not returned.
+    /// Ends the trace: adds the rows of the calls that have not returned.
     pub fn end(&self, folder: &mut Folder) -> tables::Result<()> {
         let mut open = self.open.open();
         open.try_for_each(|(_, call)| self.add(call, None, None, folder))
     }
 
-    /// Rows of calls whose end is not known.
+    /// Adds rows of calls whose end is not known.
     fn add_all(&self, calls: Vec<Call>, folder: &mut Folder) -> tables::Result<()> {
         let mut calls = calls.iter();
         calls.try_for_each(|call| self.add(call, None, None, folder))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What becomes of an event's fields and contexts: columns, and cells of a row.
+//! Columns of an event's fields and contexts, and the cells of a row.
 
 use crate::values::{is_length, AsText};
 use analysis::bits;
@@ -8,7 +8,7 @@ use ctf::{Event, EventLayout, FieldLayout, StreamClass, Type, Value};
 use rtrace_abi::schema::{Integer, Shown};
 use tables::{Column, Kind, Row};
 
-/// What the table of each type of event begins with: when, where, and which task it happened to.
+/// First columns of each event table: time, place, and the current task.
 pub const COMMON: [(&str, Kind); 6] = [
     ("time", Kind::Time),
     ("ns", Kind::Clock),
@@ -18,12 +18,13 @@ pub const COMMON: [(&str, Kind); 6] = [
     ("task_comm", Kind::Text),
 ];
 
-/// The columns of the folders' names, and the column `trace` of `rtrace query`.
+/// Columns in the names of folders, and the column `trace` of `rtrace query`.
 const PARTITIONS: [&str; 3] = ["host", "date", "trace"];
 
-/// The columns of a type of event: the common ones, its fields, its contexts. No two have the same name,
-/// not even in other letters, as SQL has it: what would be called as one before it has `field_` or `context_`
-/// in front, and a number behind if that is not enough.
+/// Returns the columns of a type of event: the common ones, its fields, its contexts.
+///
+/// Column names are unique, also without regard to case, as in SQL. A name that is taken gets the prefix
+/// `field_` or `context_`, and a number at the end if necessary.
 pub fn columns(class: &StreamClass, layout: &EventLayout) -> Vec<Column> {
     let mut columns: Vec<Column> = COMMON
         .iter()
@@ -50,12 +51,12 @@ fn is_taken(columns: &[Column], name: &str) -> bool {
     names.any(|taken| taken.eq_ignore_ascii_case(name))
 }
 
-/// Whether a context is a column of its own: not where it says which task that was.
+/// Whether a context has a column. The contexts that name the task have none: the common columns have the task.
 fn is_column(context: &FieldLayout) -> bool {
     !["tid", "pid", "procname"].contains(&context.name.as_str()) && !is_length(context)
 }
 
-/// What a column holds for a field.
+/// Returns the kind of a field's column.
 fn kind(ty: &Type) -> Kind {
     let is_signed = |integer: &Integer| integer.shown == Shown::Signed;
     match ty {
@@ -81,7 +82,7 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// Those of this type of event.
+    /// For this type of event.
     pub fn of(class: &StreamClass, layout: &EventLayout) -> Self {
         let fields = layout.fields.iter().map(|field| !is_length(field));
         Self {
@@ -90,7 +91,7 @@ impl Filled {
         }
     }
 
-    /// Fills the cells of an event's fields and contexts, behind the common ones.
+    /// Fills the cells of an event's fields and contexts, after the common ones.
     pub fn fill(&self, row: &mut Row<'_>, event: &Event<'_>) {
         let fields = event.fields().zip(&self.fields);
         let contexts = event.contexts().zip(&self.contexts);
@@ -113,7 +114,7 @@ fn cell(row: &mut Row<'_>, ty: &Type, value: Value<'_>) {
     };
     match (ty.value_name(value), ty) {
         (Some(name), _) => row.text(Some(name.as_bytes())),
-        // In a column of names, a number is one.
+        // A column of names shows a value without a name as a number.
         (None, Type::Enumeration(..)) => {
             row.text(Some(AsText(ty, value).to_string().as_bytes()));
         }
@@ -133,7 +134,7 @@ mod tests {
         Kind::Integer { bits, signed }
     }
 
-    /// The columns behind the common ones, of the event of this name.
+    /// Returns the columns after the common ones, for the event of this name.
     fn behind(text: &str, event: &str) -> Vec<(String, Kind)> {
         let metadata = Metadata::parse(text).unwrap();
         let class = &metadata.streams[0];

@@ -11,7 +11,7 @@ use ctf::{Clock, Event, Metadata};
 use std::collections::HashSet;
 use tables::{Folder, TableId};
 
-/// Tables that are called otherwise than what they would be of.
+/// Tables that rtrace makes from several events. The table of an event with such a name has another name.
 const MADE: [&str; 7] = [
     "slices",
     "wakeups",
@@ -29,7 +29,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Those of the chosen events.
+    /// Announces the tables of the chosen events.
     pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>, folder: &mut Folder) -> Self {
         let mut tables = ByEvent::default();
         for class in &metadata.streams {

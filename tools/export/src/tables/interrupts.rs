@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `interrupts`: a row for each that was handled.
+//! `interrupts`: a row for each handled interrupt.
 
 use super::{epoch, made, row};
 use analysis::interrupts::{Interrupt, Interrupts};
@@ -10,13 +10,13 @@ use ctf::Clock;
 use std::collections::HashSet;
 use tables::{Folder, Kind, TableId};
 
-/// Behind those of the place.
+/// Columns after the place.
 const COLUMNS: [(&str, Kind); 5] = [
     ("kind", Kind::Text),
     ("number", Kind::LONG),
     ("name", Kind::Text),
     ("duration_ns", Kind::LONG),
-    // Without those that came meanwhile.
+    // Time without the interrupts that were nested in this one.
     ("own_ns", Kind::LONG),
 ];
 
@@ -27,7 +27,7 @@ pub struct InterruptTable {
 }
 
 impl InterruptTable {
-    /// Of a trace, if the events that it is made from are chosen.
+    /// For a trace, if the events of interrupts are chosen.
     pub fn new(
         catalogue: &Catalogue<'_>,
         chosen: &HashSet<EventKey>,

@@ -7,7 +7,7 @@ use crate::format::Loss;
 use ctf::Clock;
 use tables::{Folder, Kind, TableId};
 
-/// Behind those of the place.
+/// Columns after the place.
 const COLUMNS: [(&str, Kind); 3] = [
     ("duration_ns", Kind::LONG),
     ("events", Kind::LONG),
@@ -22,7 +22,7 @@ pub struct LossTable {
 }
 
 impl LossTable {
-    /// Of a trace with this clock.
+    /// For a trace with this clock.
     pub fn new(clock: Clock, folder: &mut Folder, begin: i64) -> tables::Result<Self> {
         let table = made(folder, "losses", COLUMNS, begin)?;
         let zero = super::epoch(&clock, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace export parquet`: a table for each type of event, and those that are made from several events.
+//! `rtrace export parquet`: a table for each type of event, and tables that rtrace makes from several events.
 
 mod calls;
 mod columns;
@@ -36,22 +36,22 @@ use tables::{Column, Folder, Kind, Row, Rows, TableId};
 use terminal::{progress, say};
 use threads::Threads;
 
-/// What to export, and where to.
+/// Export to do.
 pub struct Tables {
     /// The traces.
     pub dirs: Vec<PathBuf>,
     /// The folder of the tables.
     pub to: PathBuf,
-    /// Whether files of the same traces that are there are replaced.
+    /// Whether existing files of the same traces are replaced.
     pub force: bool,
-    /// What of the traces.
+    /// Choice of events and times.
     pub choice: Choice,
 }
 
-/// What the host is called if the trace does not say it.
+/// Name of the host if the trace has none.
 const NAMELESS: &str = "unknown";
 
-/// Exports traces, one after the other. The files of each have their names when all of it was read.
+/// Exports traces, one after the other. The files of a trace get their names after all of the trace was read.
 pub fn export(options: &Tables) -> anyhow::Result<()> {
     let mut interruption = Interruption::catch()?;
     let mut damaged = Ok(());
@@ -71,7 +71,7 @@ pub fn export(options: &Tables) -> anyhow::Result<()> {
     damaged
 }
 
-/// The host of a trace, as its tables call it.
+/// Returns the host of a trace, as its tables name it.
 pub fn host(metadata: &Metadata) -> &str {
     let host = metadata.env.get("hostname").map(String::as_str);
     host.filter(|host| !host.is_empty()).unwrap_or(NAMELESS)
@@ -84,7 +84,8 @@ pub fn announce(dir: &Path, trace: &Trace, rows: Box<dyn Rows>) -> anyhow::Resul
     Ok(())
 }
 
-/// Hands the rows of a trace to a program. `progress` gets the size of each piece that was read, and may stop it.
+/// Gives the rows of a trace to `rows`. After each piece, `progress` gets the size of the piece, and may stop
+/// the pass.
 pub fn read(
     dir: &Path,
     trace: &Trace,
@@ -137,10 +138,10 @@ fn one(
     Ok((exported, tables.folder.finish(options.force)?))
 }
 
-/// When a trace begins, in clock ticks.
+/// Returns the begin of a trace, in clock ticks.
 fn begin(trace: &Trace) -> system::Result<u64> {
     let mut extent = Extent::default();
-    // The first packets of all streams come before anything else.
+    // The first packets of all streams precede every other item.
     let none = |_| Ok::<_, system::Error>(());
     each(trace, none, |_, item| match item {
         Item::Packet(packet) => {
@@ -154,15 +155,15 @@ fn begin(trace: &Trace) -> system::Result<u64> {
     Ok(extent.begin())
 }
 
-/// A clock value in nanoseconds since the epoch, up to the year 2262.
+/// Returns a clock value in nanoseconds since the epoch, up to the year 2262.
 fn epoch(clock: &Clock, ticks: u64) -> i64 {
     i64::try_from(clock.since_epoch(ticks)).unwrap_or(i64::MAX)
 }
 
-/// Which thread a row is about.
+/// Columns of a row's thread.
 const THREAD: [(&str, Kind); 3] = [("tid", Kind::INT), ("pid", Kind::INT), ("comm", Kind::Text)];
 
-/// A table that is made from several events: these columns stand behind when and on which CPU. If it stays
+/// Announces a table made from several events. Its columns follow the time and the CPU. If the table stays
 /// empty, it has a file for the day of `begin`.
 fn made<'c>(
     folder: &mut Folder,

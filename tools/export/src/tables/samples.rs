@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `samples`: a row for each sample of what ran, with the names of functions.
+//! `samples`: a row for each sample of a profile, with the names of functions.
 
 use super::{epoch, made, row, THREAD};
 use crate::format::Now;
@@ -10,11 +10,11 @@ use std::collections::HashSet;
 use symbols::Symbols;
 use tables::{Folder, Kind, TableId};
 
-/// Behind those of the place and the thread.
+/// Columns after the place and the thread.
 const COLUMNS: [(&str, Kind); 3] = [
     ("function", Kind::Text),
     ("object", Kind::Text),
-    // The outermost function first, a `;` behind each but the last.
+    // Function names from the outermost to the innermost, with `;` between them.
     ("stack", Kind::Text),
 ];
 
@@ -24,12 +24,12 @@ pub struct Samples {
     symbols: Symbols,
     events: Vec<Sampled>,
     table: TableId,
-    /// The functions of a sample, to be used again.
+    /// Buffer for the functions of a sample.
     stack: Vec<Named>,
 }
 
 impl Samples {
-    /// Of a trace, if samples are chosen.
+    /// For a trace, if samples are chosen.
     pub fn new(
         catalogue: &Catalogue<'_>,
         chosen: &HashSet<EventKey>,

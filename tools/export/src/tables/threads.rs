@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What threads did: `slices` on CPUs, `wakeups` until they ran, `offcpu` what they waited for.
+//! Activities of threads: `slices` on CPUs, `wakeups` until a thread ran, `offcpu` with the kind of wait.
 
 use super::{epoch, made, row, THREAD};
 use analysis::schedule::{Schedule, Span, State};
@@ -10,7 +10,7 @@ use ctf::Clock;
 use std::collections::HashSet;
 use tables::{Folder, Kind, TableId};
 
-/// How long: the last column that all three have.
+/// Duration: the last common column of the three tables.
 const DURATION: (&str, Kind) = ("duration_ns", Kind::LONG);
 
 /// The tables.
@@ -22,7 +22,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Of a trace, if the events that they are made from are chosen.
+    /// For a trace, if the events of these tables are chosen.
     pub fn new(
         catalogue: &Catalogue<'_>,
         chosen: &HashSet<EventKey>,
@@ -49,8 +49,8 @@ impl Threads {
         }))
     }
 
-    /// A thread did something for a while. Of what is not complete, the length is known of slices alone, as
-    /// far as the trace has them.
+    /// Takes an activity of a thread. Only slices may be incomplete: a row has their length as far as the trace
+    /// has them.
     pub fn span(
         &self,
         span: &Span,

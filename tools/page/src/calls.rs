@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! When each thread was in which system call. An entry and an exit are one call as
-//! `rtrace report --syscalls` has it.
+//! System calls of each thread over time. An entry and an exit form one call as in `rtrace report --syscalls`.
 
 use analysis::begun::{Begun, Doer};
 use analysis::schedule::Schedule;
@@ -11,17 +10,17 @@ use analysis::tasks::Life;
 use analysis::{key, Catalogue, EventKey, Moment};
 use ctf::Event;
 
-/// The system calls of a trace at a moment.
+/// Open system calls while the trace is read.
 #[derive(Debug)]
 pub struct Calls {
     events: Vec<(EventKey, Kind)>,
     /// The names of the calls.
     pub names: Names,
-    /// By thread: the place of the call that it is in.
+    /// Open call of each thread, as the place of its name.
     open: Begun<(), u32>,
 }
 
-/// What an event is.
+/// Meaning of an event.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     call: Which,
@@ -31,7 +30,7 @@ struct Kind {
 /// A call that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// The thread that made it: its id, and which of the threads that had it.
+    /// The calling thread: its id, and the life of this id.
     pub thread: (i64, Life),
     /// The place of its name.
     pub call: u32,
@@ -42,7 +41,7 @@ pub struct Call {
 }
 
 impl Calls {
-    /// Of a trace with these events.
+    /// For a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Self {
         let (mut names, mut events) = (Names::default(), Vec::new());
         for layout in catalogue.events() {
@@ -59,12 +58,12 @@ impl Calls {
         }
     }
 
-    /// The events that it is made from. Each is known by its place in this list.
+    /// Returns the events that begin or end calls. `event` takes the place in this list.
     pub fn events(&self) -> Vec<EventKey> {
         self.events.iter().map(|(key, _)| *key).collect()
     }
 
-    /// One of these events; if a call ends with it, which.
+    /// Takes one of these events. Returns the call that ends with it, if one does.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Call> {
         let kind = self.events[which].1;
         let task = now.task?;
@@ -91,14 +90,14 @@ impl Calls {
         }
     }
 
-    /// A CPU went from one task to another.
+    /// Takes a switch of a CPU from one task to another.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
         self.open.switch(switch, now);
-        // The last call of a thread does not return.
+        // A thread that exits does not return from its last call.
         self.open.ended(switch, now);
     }
 
-    /// On a CPU events may be missing from here on.
+    /// Takes the time from which events of a CPU may be missing.
     pub fn lost(&mut self, schedule: &Schedule) {
         self.open.lost(schedule);
     }

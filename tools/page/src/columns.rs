@@ -21,7 +21,7 @@ pub fn write(
     write_packed(out, name, &packed(numbers)?)
 }
 
-/// Writes a column that is packed.
+/// Writes a packed column.
 pub fn write_packed(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
     let kind = "application/octet-stream";
     writeln!(
@@ -30,7 +30,7 @@ pub fn write_packed(out: &mut impl Write, name: &str, text: &str) -> io::Result<
     )
 }
 
-/// A column as text. Times differ too much for a better compression to find anything.
+/// Returns a packed column. Times vary too much for a higher compression level to gain anything.
 pub fn packed(numbers: impl IntoIterator<Item = u64>) -> io::Result<String> {
     let zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
     let mut bytes = BufWriter::with_capacity(PIECE, zlib);
@@ -41,7 +41,7 @@ pub fn packed(numbers: impl IntoIterator<Item = u64>) -> io::Result<String> {
     Ok(STANDARD.encode(zlib.finish()?))
 }
 
-/// Seven bits in a byte, the lowest first; the highest bit says that more follow.
+/// Writes seven bits per byte, the lowest first. The highest bit of a byte says that more bytes follow.
 fn leb128(out: &mut impl Write, mut number: u64) -> io::Result<()> {
     let mut bytes = [0; 10];
     let mut length = 0;

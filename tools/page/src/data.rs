@@ -23,18 +23,18 @@ const COLUMNS: [&str; 7] = [
     "mark-counts",
 ];
 
-/// The numbers that the page uses for the places of a timeline.
+/// Maps the places of a timeline to the numbers that the page uses.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    /// By place among the threads: the number of the thread's row. None if the thread has no row.
+    /// Row number of a thread by its place. None if the thread has no row.
     pub threads: Vec<Option<u32>>,
-    /// The number of rows, and the number of each thread that has none.
+    /// Number of rows. Each thread without a row has this number.
     pub rows: u32,
-    /// By place among the events.
+    /// Numbers of events by place.
     pub events: Vec<u32>,
-    /// By place among the calls.
+    /// Numbers of calls by place.
     pub calls: Vec<u32>,
-    /// By place among the interrupts.
+    /// Numbers of interrupts by place.
     pub interrupts: Vec<u32>,
 }
 
@@ -55,7 +55,7 @@ pub struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// All of a timeline, or what lies in a range of clock ticks. `begin` is the begin of the trace.
+    /// For a whole timeline, or for its part in a range of clock ticks. `begin` is the begin of the trace.
     pub fn new(
         timeline: &'a Timeline,
         numbers: &'a Numbers,
@@ -97,7 +97,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// The lanes, in the order of the columns.
+    /// Returns the lanes, in the order of the columns.
     pub fn lanes(&self) -> Json {
         let lanes = self.lanes.iter();
         let lane = |(lane, of, slices): &(Lane, u32, &[Slice])| {
@@ -113,14 +113,14 @@ impl<'a> Data<'a> {
         lanes.map(lane).collect()
     }
 
-    /// The CPUs that have marks, in the order of the columns.
+    /// Returns the CPUs that have marks, in the order of the columns.
     pub fn marks(&self) -> Json {
         let marks = self.marks.iter();
         let marks = marks.map(|(cpu, marks)| json!({"cpu": cpu, "marks": marks.len()}));
         marks.collect()
     }
 
-    /// Each column as text, with its name. Threads pack them side by side.
+    /// Returns each column as text, with its name. Several threads pack the columns.
     pub fn columns(&self) -> io::Result<Vec<(&'static str, String)>> {
         let pack = |name: &'static str| Ok((name, columns::packed(self.numbers_of(name))?));
         thread::scope(|scope| {

@@ -2,8 +2,8 @@
 
 //! A part of a trace with every slice and event, for a page whose timeline had to merge them.
 //!
-//! The part is read from its packets alone. A thread that does one thing for longer than the part has no
-//! slice there; the overview has it, because only short slices are merged.
+//! The part is read only from its packets. If a thread does one thing for longer than the part, the part has no
+//! slice of it. The overview has this slice, because only short slices are merged.
 
 use super::data::{Data, Numbers};
 use super::packets::Packets;
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use store::Trace;
 
-/// Slices and marks of a part, each.
+/// Maximum number of slices, and of marks, in a part.
 const LIMIT: usize = 500_000;
 
 /// Reads parts of a trace.
@@ -27,7 +27,7 @@ pub struct Details<'a> {
     trace: &'a Trace,
     overview: &'a Timeline,
     packets: Packets,
-    /// By thread id: when each thread of this id was first seen, and its row.
+    /// By thread id: the time at which each thread with this id was first seen, and its row.
     rows: HashMap<i64, Vec<(u64, Option<u32>)>>,
     count: u32,
     clock: Clock,
@@ -35,7 +35,7 @@ pub struct Details<'a> {
 }
 
 impl<'a> Details<'a> {
-    /// Of a trace that begins at this time, and whose whole timeline is `overview`.
+    /// For a trace that begins at this time, with `overview` as its whole timeline.
     pub fn new(trace: &'a Trace, overview: &'a Timeline, begin: u64) -> system::Result<Self> {
         let sorted = overview.threads.sorted();
         let mut rows: HashMap<_, Vec<_>> = HashMap::new();
@@ -55,7 +55,8 @@ impl<'a> Details<'a> {
         })
     }
 
-    /// The part between two times, in nanoseconds from the trace's begin. None if it is too large.
+    /// Returns the part between two times, in nanoseconds from the begin of the trace. None if the part is too
+    /// large.
     pub fn read(&self, from_ns: u64, to_ns: u64) -> anyhow::Result<Option<String>> {
         let (from, to) = (self.ticks(from_ns), self.ticks(to_ns.saturating_add(1)));
         let Some(mut feed) = self.packets.read(self.trace, from, to)? else {
@@ -103,7 +104,7 @@ impl<'a> Details<'a> {
         self.clock.value(begin.saturating_add(ns.into()))
     }
 
-    /// The overview's numbers for what a part has.
+    /// Maps the places of a part to the numbers of the overview.
     fn numbers(&self, part: &Timeline) -> Numbers {
         let overview = self.overview;
         let thread = |thread: &super::threads::Thread| {
@@ -121,7 +122,7 @@ impl<'a> Details<'a> {
     }
 }
 
-/// The places of some things among all. The overview has read all that a part reads.
+/// Returns the places of `some` in `all`. The overview has read every event that a part reads.
 fn places<T: Eq + Hash>(some: &[T], all: &[T]) -> Vec<u32> {
     let places: HashMap<_, _> = all.iter().zip(0..).collect();
     let place = |thing| places.get(thing).copied().unwrap_or_default();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Puts a page together: the template, the data, the script that draws them.
+//! Assembles the page: the template, the data, and the script that draws the data.
 //!
-//! What a trace says may be anything: a thread may be called `</script>`. It is in the page only as
-//! JSON without a `<`, and as base64; the script makes text of it, never HTML.
+//! A trace may contain any text: a thread may have the name `</script>`. The page holds texts of the trace only
+//! as JSON without a `<`, and as base64. The script inserts them as text, never as HTML.
 
 use super::columns;
 use super::data::{Data, Numbers};
@@ -21,18 +21,18 @@ use terminal::{date, duration, harmless_json};
 /// The page, without style, data and script.
 const TEMPLATE: &str = include_str!("page.html");
 
-/// The page's permissions: no network, or the server that the page is from.
+/// Permissions of the page: no network, or only the server of the page.
 const NO_SERVER: &str = "default-src 'none'";
 const SERVER: &str = "default-src 'none'; connect-src 'self'";
 
-/// Its style.
+/// Style of the page.
 const STYLE: [&str; 3] = [
     include_str!("theme.css"),
     include_str!("layout.css"),
     include_str!("tables.css"),
 ];
 
-/// Its script: one module, which every file is a part of.
+/// Script of the page: one module, made of these files.
 const SCRIPT: [&str; 25] = [
     include_str!("script/elements.js"),
     include_str!("script/format.js"),
@@ -61,44 +61,44 @@ const SCRIPT: [&str; 25] = [
     include_str!("script/main.js"),
 ];
 
-/// A table has at most so many rows on a page.
+/// Maximum number of rows of a table on a page.
 const ROWS: usize = 10_000;
 
-/// What a page is made of.
+/// Contents of a page.
 pub struct Page<'a> {
-    /// What was gathered.
+    /// The timeline.
     pub timeline: &'a Timeline,
-    /// The answers to the questions, as `rtrace report --json` has them.
+    /// Answers to the questions, as in `rtrace report --json`.
     pub report: Json,
-    /// What every report ends with: the losses in words, then the totals.
+    /// The end of every report: the losses in words, then the totals.
     pub losses: String,
-    /// Why questions were left out.
+    /// Reasons for questions that were left out.
     pub left_out: Vec<String>,
     /// The clock of the trace.
     pub clock: Clock,
-    /// When the trace begins, in clock ticks.
+    /// Begin of the trace, in clock ticks.
     pub begin: u64,
-    /// When it ends.
+    /// End of the trace, in clock ticks.
     pub end: u64,
-    /// The number of its events.
+    /// Number of recorded events.
     pub recorded: u64,
-    /// Reads the important moments, or what the page asks a server for.
+    /// Reads the important moments, or the parts that the page requests from a server.
     pub details: Option<&'a Details<'a>>,
-    /// Whether a server has the rest of the trace.
+    /// Whether a server provides the rest of the trace.
     pub is_served: bool,
 }
 
-/// Bytes of the important moments of a page.
+/// Maximum size of the important moments of a page, in bytes.
 const DETAILS: usize = 8 << 20;
 
-/// Events of an important moment, if they come evenly.
+/// Expected number of events in an important moment, at the trace's average rate.
 const AROUND: u64 = 10_000;
 
-/// Places with losses that are important moments.
+/// Number of places with losses that count as important moments.
 const LOSSES: usize = 10;
 
 impl Page<'_> {
-    /// Writes it.
+    /// Writes the page.
     pub fn write(mut self, out: &mut impl Write) -> io::Result<()> {
         let (top, rest) = part(TEMPLATE, "<!--style-->");
         let (middle, rest) = part(rest, "<!--data-->");
@@ -136,7 +136,7 @@ impl Page<'_> {
         let data = Data::new(timeline, &numbers, self.clock, self.begin, None);
         let parts = self.parts()?;
         let begin = self.clock.since_epoch(self.begin);
-        // The head of the page has the totals.
+        // The head of the page shows the totals.
         let mut losses: Vec<_> = self.losses.trim().lines().collect();
         losses.pop();
         let index = json!({
@@ -184,8 +184,8 @@ impl Page<'_> {
         columns::write(out, "stack-counts", nodes().map(|node| node.count))
     }
 
-    /// The important moments, if the timeline had to merge something: what the page says of each, and its
-    /// data.
+    /// Returns the important moments, if the timeline had to merge something. Each has its description for the
+    /// page, and its data.
     fn parts(&self) -> io::Result<Vec<(Json, String)>> {
         let timeline = self.timeline;
         let Some(details) = self.details.filter(|_| !self.is_served) else {
@@ -240,7 +240,7 @@ impl Page<'_> {
         }
     }
 
-    /// Nanoseconds from the trace's begin on.
+    /// Returns nanoseconds from the begin of the trace.
     fn ns(&self, time: u64) -> u64 {
         self.clock.nanoseconds(time.saturating_sub(self.begin))
     }
@@ -256,7 +256,7 @@ impl Page<'_> {
     }
 }
 
-/// Takes what is too much out of tables, and says how much.
+/// Shortens large tables, and adds the number of removed rows.
 fn shorten_tables(report: &mut Json) {
     let answers = report.as_object_mut().into_iter().flatten();
     for answer in answers.filter_map(|(_, answer)| answer.as_object_mut()) {
@@ -271,7 +271,7 @@ fn shorten_tables(report: &mut Json) {
     }
 }
 
-/// JavaScript has no integers beyond 2^53: what is larger becomes a text.
+/// Turns large integers into texts: JavaScript has no integers above 2^53.
 fn large_numbers_to_texts(value: &mut Json) {
     match value {
         Json::Number(number) => {
@@ -288,12 +288,12 @@ fn large_numbers_to_texts(value: &mut Json) {
     }
 }
 
-/// What is before and behind a place of the template.
+/// Returns the parts of the template before and after a placeholder.
 fn part(text: &'static str, place: &str) -> (&'static str, &'static str) {
     text.split_once(place).expect("the template has all places")
 }
 
-/// Writes a value that the script can read, and that does not end the element.
+/// Writes a value that the script can read. The JSON never closes the element, because it has no `<`.
 fn json_element(out: &mut impl Write, name: &str, value: &impl Serialize) -> io::Result<()> {
     let text = harmless_json(serde_json::to_string(value)?).replace('<', "\\u003c");
     writeln!(

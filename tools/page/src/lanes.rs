@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What goes on in the rows of the timeline: slices of time, in lanes.
+//! Lanes of the timeline's rows. A lane has slices of time.
 //!
-//! Memory is bounded: where there are too many slices for a page, short ones that follow each other
-//! become one, which says what part of it was what.
+//! Memory is bounded. If a page would have too many slices, consecutive short slices are joined. A joined slice
+//! has the share of each activity.
 
-/// Parts of a mixed slice are told in so many steps.
+/// Steps in which the shares of a mixed slice are stored.
 const STEPS: f64 = 1000.0;
 
-/// The largest resolution, in clock ticks: any trace is shorter.
+/// The largest resolution, in clock ticks. Every trace is shorter.
 const WHOLE: u64 = 1 << 62;
 
-/// A lane. On the page they come in this order.
+/// A lane. The page has the lanes in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// The threads that the CPU at this place runs.
+    /// Threads on the CPU at this place.
     Tasks(u32),
-    /// Its hard interrupts.
+    /// Hard interrupts of the CPU.
     Hard(u32),
-    /// Its soft interrupts.
+    /// Soft interrupts of the CPU.
     Soft(u32),
-    /// What a thread does, by its place among the threads.
+    /// States of the thread at this place.
     States(u32),
-    /// Its system calls.
+    /// System calls of the thread.
     Calls(u32),
 }
 
 impl Lane {
     const KINDS: usize = 5;
 
-    /// The place of its kind, and its CPU or thread.
+    /// Returns the number of the kind, and the place of the CPU or thread.
     fn place(self) -> (usize, usize) {
         match self {
             Self::Tasks(cpu) => (0, cpu as usize),
@@ -40,7 +40,7 @@ impl Lane {
         }
     }
 
-    /// The lane of the kind at this place.
+    /// Returns the lane with this number of the kind.
     fn at(kind: usize, of: u32) -> Self {
         [
             Self::Tasks,
@@ -52,12 +52,12 @@ impl Lane {
     }
 }
 
-/// What a slice is.
+/// Contents of a slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Content {
-    /// One thing: which, depends on the lane.
+    /// One activity. The meaning of the value depends on the lane.
     One(u32),
-    /// Several, in clock ticks: time taken (for a thread: it ran), and time waiting for a CPU.
+    /// Several activities, in clock ticks: busy time (of a thread: running), and time spent waiting for a CPU.
     Mixed { taken: f32, waiting: f32 },
 }
 
@@ -71,13 +71,13 @@ pub struct Slice {
     content: Content,
 }
 
-/// The bit of a slice's number on the page that says that it is mixed.
+/// Bit of a slice's number that marks a mixed slice.
 const MIXED: u64 = 1;
 
 impl Slice {
-    /// What it is, as a number: `2 * value` if it is one thing; else 1, and in thousandths from bit 1
-    /// on the time taken, from bit 11 on the time waiting. `renumber` gives a value its number on the
-    /// page.
+    /// Returns the number of the slice on the page: `2 * value` for one activity. For a mixed slice, bit 0 is
+    /// set, bits 1 to 10 hold the busy time and the bits from 11 on the waiting time, both in thousandths.
+    /// `renumber` maps a value to its number on the page.
     pub fn number(&self, renumber: impl Fn(u32) -> u32) -> u64 {
         match self.content {
             Content::One(value) => u64::from(renumber(value)) << 1,
@@ -89,7 +89,7 @@ impl Slice {
         }
     }
 
-    /// The clock ticks taken and waiting.
+    /// Returns the busy and the waiting clock ticks.
     fn parts(&self, lane: Lane) -> [f32; 2] {
         let ticks = (self.to - self.from) as f32;
         match (self.content, lane) {
@@ -103,7 +103,7 @@ impl Slice {
         }
     }
 
-    /// This and the next one as one.
+    /// Joins this slice and the next one.
     fn join(&self, next: &Self, lane: Lane) -> Self {
         let (this, other) = (self.parts(lane), next.parts(lane));
         Self {
@@ -117,7 +117,7 @@ impl Slice {
     }
 }
 
-/// What a thread does, coarsely, by the value of its slice.
+/// Coarse state of a thread, from the value of its slice.
 enum Doing {
     Runs,
     Waits,
@@ -134,29 +134,29 @@ impl Doing {
     }
 }
 
-/// The value of a slice of [`Lane::States`] has in its lowest four bits this, if the thread ran; and
-/// from bit 4 on the place of the CPU among the page's, plus 1, or 0.
+/// State of a running thread. A value of [`Lane::States`] has the state in its lowest four bits. From bit 4 on
+/// it has the place of the CPU on the page, plus 1, or 0 for none.
 pub const RUNNING: u32 = 0;
-/// It could have run: since it was woken.
+/// State of a thread that is runnable since its wake-up.
 pub const WOKEN: u32 = 1;
-/// Since it was sent off its CPU.
+/// State of a thread that is runnable since its preemption.
 pub const SENT_OFF: u32 = 2;
-/// It was blocked: this plus the way in which it left its CPU.
+/// Lowest state of a blocked thread. The way in which the thread left its CPU is added.
 pub const BLOCKED: u32 = 3;
 
 /// All lanes.
 #[derive(Debug)]
 pub struct Lanes {
-    /// By kind, and by CPU or thread.
+    /// Slices by kind, and by CPU or thread.
     lanes: [Vec<Vec<Slice>>; Lane::KINDS],
     count: usize,
     limit: usize,
-    /// Slices shorter than that may have been joined, in clock ticks.
+    /// Slices shorter than this number of clock ticks may have been joined.
     resolution: u64,
 }
 
 impl Lanes {
-    /// None yet; with at most `limit` slices, or two in each lane if that is more.
+    /// Without slices; for at most `limit` slices, or two in each lane if that is more.
     pub fn new(limit: usize) -> Self {
         Self {
             lanes: Default::default(),
@@ -166,12 +166,12 @@ impl Lanes {
         }
     }
 
-    /// Clock ticks: slices shorter than that may have been joined.
+    /// Resolution in clock ticks: shorter slices may have been joined.
     pub fn resolution(&self) -> u64 {
         self.resolution
     }
 
-    /// Something went on in a lane. Where that had something then, only the rest is taken.
+    /// Adds a slice to a lane. Only the part after the last slice of the lane is added.
     pub fn push(&mut self, lane: Lane, from: u64, to: u64, value: u32) {
         let (kind, of) = lane.place();
         let lanes = &mut self.lanes[kind];
@@ -201,7 +201,7 @@ impl Lanes {
             }
             self.count = self.lanes.iter().flatten().map(Vec::len).sum();
             if self.resolution >= WHOLE {
-                // So many lanes.
+                // The limit is too small for the number of lanes.
                 self.limit = self.limit.max(self.count * 2);
                 return;
             }
@@ -211,7 +211,7 @@ impl Lanes {
         }
     }
 
-    /// The lanes in their order.
+    /// Returns the lanes in the order of the page.
     pub fn sorted(&self) -> Vec<(Lane, &[Slice])> {
         let kinds = self.lanes.iter().enumerate();
         let lanes = kinds.flat_map(|(kind, lanes)| {
@@ -222,7 +222,7 @@ impl Lanes {
     }
 }
 
-/// Joins slices that fit into one of this length, with what is between them.
+/// Joins slices that together, with the time between them, fit into this length.
 fn join_short(lane: Lane, slices: &mut Vec<Slice>, resolution: u64) {
     if slices.is_empty() {
         return;
@@ -245,7 +245,7 @@ mod tests {
 
     const LANE: Lane = Lane::Tasks(0);
 
-    /// The time that slices say is taken.
+    /// Sums up the busy time of a lane's slices.
     fn taken(lanes: &Lanes, lane: Lane) -> f32 {
         let (kind, of) = lane.place();
         let slices = lanes.lanes[kind][of].iter();
@@ -281,7 +281,7 @@ mod tests {
             lanes.push(LANE, n * 10, n * 10 + 4, 1);
             assert!(lanes.count <= 100);
         }
-        // It stands out from what is short around it.
+        // The slice differs from the short slices around it.
         lanes.push(LANE, 2_000_000, 3_000_000, 9);
         let error = taken(&lanes, LANE) / 1_400_000.0 - 1.0;
         assert!(error.abs() < 1e-4, "{error}");

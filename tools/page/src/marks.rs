@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events on the timeline: moments on a CPU.
+//! Events on the timeline, each at a moment on a CPU.
 //!
-//! Memory is bounded: where there are too many for a page, those of a kind and a thread that come
-//! soon after each other become one, which says how many they were.
+//! Memory is bounded. If a page would have too many events, near events of the same kind and thread are joined.
+//! A joined mark has their number.
 
 use std::collections::HashMap;
 
 /// An event, or several of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When the first was, in clock ticks.
+    /// Time of the first event, in clock ticks.
     pub time: u64,
-    /// Of which kind they are.
+    /// Kind of the events.
     pub event: u32,
-    /// The place of the thread among the threads; none if it is not known, or the idle task.
+    /// Place of the thread among the threads. None for an unknown thread and for the idle task.
     pub thread: Option<u32>,
-    /// How many they are.
+    /// Number of events.
     pub count: u32,
 }
 
 /// The events of all CPUs.
 #[derive(Debug)]
 pub struct Marks {
-    /// By the place of the CPU.
+    /// Marks by the place of the CPU.
     cpus: Vec<Vec<Mark>>,
     count: usize,
     limit: usize,
-    /// Clock ticks within which they became one.
+    /// Width of a cell of time in clock ticks. Events in the same cell are joined.
     resolution: u64,
 }
 
 impl Marks {
-    /// None yet; at most `limit`.
+    /// Without events; for at most `limit` events.
     pub fn new(limit: usize) -> Self {
         Self {
             cpus: Vec::new(),
@@ -42,12 +42,13 @@ impl Marks {
         }
     }
 
-    /// Clock ticks within which events of a kind and a thread became one.
+    /// Returns the width of a cell of time in clock ticks. Events of a kind and a thread in the same cell are
+    /// joined.
     pub fn resolution(&self) -> u64 {
         self.resolution
     }
 
-    /// An event.
+    /// Adds an event.
     pub fn push(&mut self, cpu: u32, time: u64, event: u32, thread: Option<u32>) {
         let cpu = cpu as usize;
         if self.cpus.len() <= cpu {
@@ -65,7 +66,7 @@ impl Marks {
         }
     }
 
-    /// Halves their number.
+    /// Halves the number of marks.
     fn coarsen(&mut self) {
         while self.count > self.limit / 2 {
             for marks in &mut self.cpus {
@@ -75,14 +76,14 @@ impl Marks {
             if self.count > self.limit / 2 {
                 match self.resolution.checked_mul(2) {
                     Some(twice) => self.resolution = twice.max(1),
-                    // So many kinds, threads and CPUs.
+                    // The limit is too small for the number of kinds, threads and CPUs.
                     None => self.limit = self.limit.max(self.count * 3),
                 }
             }
         }
     }
 
-    /// By the place of the CPU.
+    /// Returns the marks by the place of the CPU.
     pub fn sorted(&self) -> Vec<(u32, &[Mark])> {
         let cpus = (0..).zip(&self.cpus);
         let cpus = cpus.map(|(cpu, marks)| (cpu, marks.as_slice()));
@@ -95,7 +96,7 @@ fn join_near(marks: &mut Vec<Mark>, resolution: u64) {
     let Some(cell_of) = (resolution > 0).then_some(|mark: &Mark| mark.time / resolution) else {
         return;
     };
-    // In the present cell: where the mark of a kind and a thread is.
+    // Places of the marks in the current cell, by kind and thread.
     let (mut cell, mut places) = (None, HashMap::new());
     let mut kept = 0;
     for next in 0..marks.len() {

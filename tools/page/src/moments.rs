@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The important moments of a trace: a page that is too small for the whole trace has these in full detail.
+//! The important moments of a trace. A page too small for the whole trace has these moments in full detail.
 
 use std::collections::BTreeSet;
 
-/// Longest waits and longest failed calls, each.
+/// Number of the longest waits, and of the longest failed calls, to keep.
 const LONGEST: usize = 10;
 
-/// First markers.
+/// Number of the first markers to keep.
 const FIRST: usize = 10;
 
 /// A reason to look at a time.
@@ -15,7 +15,7 @@ const FIRST: usize = 10;
 pub enum Why {
     /// This thread waited for a CPU after its wake-up.
     Waited(u32),
-    /// This call failed, of this thread.
+    /// This call of this thread failed.
     Failed {
         /// The place of the call's name.
         call: u32,
@@ -48,29 +48,29 @@ pub struct Moments {
     markers: Vec<u64>,
 }
 
-/// The longest of many: length, begin and reason.
+/// The longest of many intervals: length, begin and reason.
 #[derive(Debug, Default)]
 struct Longest(BTreeSet<(u64, u64, Why)>);
 
 impl Moments {
-    /// A thread waited for a CPU.
+    /// Takes a thread's wait for a CPU.
     pub fn waited(&mut self, thread: u32, from: u64, to: u64) {
         self.waits.add(from, to, Why::Waited(thread));
     }
 
-    /// A call failed.
+    /// Takes a failed call.
     pub fn failed(&mut self, call: u32, thread: u32, from: u64, to: u64) {
         self.failed.add(from, to, Why::Failed { call, thread });
     }
 
-    /// There is a marker.
+    /// Takes a marker.
     pub fn marked(&mut self, time: u64) {
         if self.markers.len() < FIRST {
             self.markers.push(time);
         }
     }
 
-    /// The most important first.
+    /// Returns the moments, the most important first.
     pub fn all(&self) -> impl Iterator<Item = Moment> + '_ {
         let marker = |time: &u64| Moment {
             from: *time,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The place and time of each packet of a trace, to read a part of the trace without what is before it.
+//! Place and time of each packet of a trace. With these, a part of the trace can be read without the packets
+//! before it.
 
 use ctf::{name_of, Feed, StreamName, StreamReader, METADATA};
 use std::fs::File;
@@ -32,7 +33,7 @@ struct Stream {
 /// A packet, its times in clock ticks.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// The place of the file among those of the trace.
+    /// Place of the file among the files of the trace.
     file: u32,
     offset: u64,
     bytes: u64,
@@ -41,7 +42,7 @@ struct Packet {
 }
 
 impl Packets {
-    /// Reads the headers of all packets. A damaged packet is left out.
+    /// Reads the headers of all packets. Damaged packets are left out.
     pub fn of(trace: &Trace) -> Result<Self> {
         let (mut streams, mut file) = (Vec::new(), 0);
         for (number, files) in trace.streams_by_name().enumerate() {
@@ -83,8 +84,8 @@ impl Packets {
         })
     }
 
-    /// The packets that overlap a range of clock ticks, and some before and after them. None if they have too
-    /// many bytes.
+    /// Returns the packets that overlap a range of clock ticks, with some before and after them. None if these
+    /// packets have too many bytes.
     pub fn read(&self, trace: &Trace, from: u64, to: u64) -> Result<Option<Feed>> {
         let ranges: Vec<_> = self
             .streams
@@ -128,7 +129,7 @@ impl Stream {
             first -= 1;
             before += packets[first].bytes;
         }
-        // One more ends the slices that are open.
+        // One further packet ends the open slices.
         let end = packets.partition_point(|packet| packet.begin <= to) + 1;
         &packets[first..end.min(packets.len()).max(first)]
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The places of things that were looked up lately. They save a hash for each event.
+//! Places of recently used keys. They save a hash computation for each event.
 
-/// Places that are kept.
+/// Number of kept places.
 const KEPT: usize = 1 << 10;
 
 /// The last key at each slot, and its place.
@@ -16,7 +16,8 @@ impl<K> Default for Recent<K> {
 }
 
 impl<K: Copy + PartialEq> Recent<K> {
-    /// The place of a key. `number` is a number that few keys share.
+    /// Returns the place of a key. `number` is a number that few keys share. `find` finds a place that is not
+    /// kept.
     pub fn place(&mut self, number: usize, key: K, find: impl FnOnce() -> u32) -> u32 {
         let slot = &mut self.0[number % KEPT];
         match slot {

@@ -15,19 +15,20 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-/// Connections at a time.
+/// Maximum number of simultaneous connections.
 const CONNECTIONS: usize = 32;
 
-/// Bytes of a request.
+/// Maximum size of a request, in bytes.
 const REQUEST: usize = 8 << 10;
 
-/// Header lines of a request.
+/// Maximum number of header lines of a request.
 const HEADERS: usize = 64;
 
-/// Time that a browser may take for a request, or to receive some of an answer.
+/// Time limit for receiving a request, and for each write of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Headers of each answer: no other site may use it. The page itself says what it may load (page.html).
+/// Headers of each answer: no other site may use the answer. The page itself lists the resources that it may
+/// load (page.html).
 const SECURITY: &str = "Content-Security-Policy: frame-ancestors 'none'\r\n\
     Cross-Origin-Resource-Policy: same-origin\r\n\
     Cross-Origin-Opener-Policy: same-origin\r\n\
@@ -43,11 +44,11 @@ pub struct Server {
     token: String,
 }
 
-/// A place among the connections, free again when it is dropped.
+/// A slot among the connections. Dropping it frees the slot.
 struct Slot<'a>(&'a AtomicUsize);
 
 impl<'a> Slot<'a> {
-    /// None if all are taken.
+    /// Takes a slot. None if all are taken.
     fn take(count: &'a AtomicUsize) -> Option<Self> {
         let slot = Self(count);
         (count.fetch_add(1, Ordering::Relaxed) < CONNECTIONS).then_some(slot)
@@ -87,7 +88,7 @@ impl Server {
 
     /// Answers requests until the process ends, or the listener fails.
     pub fn run(&self, page: &[u8], details: &Details<'_>) -> io::Result<()> {
-        // One part is read at a time: a part needs memory.
+        // Reading a part needs memory, so the server reads one part at a time.
         let details = Mutex::new(details);
         let count = AtomicUsize::new(0);
         thread::scope(|scope| {
@@ -103,7 +104,7 @@ impl Server {
                 let details = &details;
                 scope.spawn(move || {
                     let _slot = slot;
-                    // A browser that goes away is no error of the server.
+                    // A closed connection is no error of the server.
                     let _ = self.serve(connection, page, details);
                 });
             }
@@ -144,7 +145,7 @@ impl Server {
         connection.write_all(&answer.body)
     }
 
-    /// The answer to a request; none as long as the request is not complete.
+    /// Returns the answer to a request; none until the request is complete.
     fn answer<'a>(
         &self,
         bytes: &[u8],
@@ -215,13 +216,13 @@ impl Answer<'_> {
     }
 }
 
-/// Whether two tokens are the same, in a time that does not depend on how much of them is.
+/// Whether two tokens are equal. The time of the comparison does not depend on the number of equal bytes.
 fn is_same(a: &str, b: &str) -> bool {
     let bytes = a.bytes().zip(b.bytes());
     a.len() == b.len() && bytes.fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
-/// The two times of `part?from=A&to=B`.
+/// Returns the two times of `part?from=A&to=B`.
 fn range(path: &str) -> Option<(u64, u64)> {
     let (from, to) = path.strip_prefix("part?from=")?.split_once("&to=")?;
     let (from, to) = (from.parse().ok()?, to.parse().ok()?);

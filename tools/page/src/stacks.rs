@@ -2,7 +2,7 @@
 
 //! The call stacks of a trace's events, as a tree: for a flame graph.
 //!
-//! From the root: the event, the name of the thread, its user stack from the outermost caller on, its
+//! The path from the root: the event, the name of the thread, its user stack from the outermost caller on, its
 //! kernel stack.
 
 use ctf::{Clock, Event, Metadata};
@@ -10,24 +10,24 @@ use std::collections::HashMap;
 use std::path::Path;
 use symbols::{Place, Side, Symbols};
 
-/// At most so many nodes. What has no place counts for its caller.
+/// Maximum number of nodes. A stack without room for a frame counts for the frame's caller.
 const NODES: usize = 100_000;
 
-/// What a node stands for.
+/// Meaning of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Frame {
-    /// An event, by its place among the events.
+    /// The event at this place among the events.
     Event(u32),
-    /// Threads of this name.
+    /// Threads with this name.
     Thread(Vec<u8>),
-    /// A function and its file or module; the address if the function is not known.
+    /// A function and its file or module, or the address if the function is not known.
     Code(String),
 }
 
 /// The stacks of a trace's events, and the names of the functions in them.
 #[derive(Debug)]
 struct Source {
-    /// By stream class.
+    /// Stacks by stream class.
     stacks: Vec<symbols::Stacks>,
     symbols: Symbols,
     clock: Clock,
@@ -36,11 +36,11 @@ struct Source {
 /// A node of the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    /// The place of the node below it; none of the events.
+    /// Place of the parent node. None for nodes of events.
     pub parent: Option<u32>,
-    /// The place of its label.
+    /// Place of the label.
     pub label: u32,
-    /// How many stacks end here.
+    /// Number of stacks that end at this node.
     pub count: u64,
 }
 
@@ -49,16 +49,16 @@ pub struct Node {
 pub struct Stacks {
     /// None if no event has a stack.
     source: Option<Source>,
-    /// Each behind its parent.
+    /// Nodes; each one follows its parent.
     pub nodes: Vec<Node>,
     places: HashMap<(Option<u32>, u32), u32>,
     labels: HashMap<Frame, u32>,
-    /// Stacks that did not fit in whole.
+    /// Number of stacks that are not complete in the tree.
     pub cut: u64,
 }
 
 impl Stacks {
-    /// Of the trace in `dir`.
+    /// For the trace in `dir`.
     pub fn new(dir: &Path, metadata: &Metadata) -> Self {
         let source = symbols::Stacks::of_all(metadata).map(|stacks| Source {
             stacks,
@@ -71,7 +71,7 @@ impl Stacks {
         }
     }
 
-    /// Adds the stack of an event: `place` among the events, of a thread of this name.
+    /// Adds the stack of an event: `place` is its place among the events, `comm` the name of its thread.
     pub fn add(&mut self, event: &Event<'_>, place: u32, tid: Option<i64>, comm: &[u8]) {
         let Some(code) = self.source.as_mut().map(|source| source.code(event, tid)) else {
             return;
@@ -93,7 +93,7 @@ impl Stacks {
         }
     }
 
-    /// The node of a frame above another; none if there is no place for it.
+    /// Returns the node of a frame below its parent. None if the tree is full.
     fn node(&mut self, parent: Option<u32>, frame: Frame) -> Option<u32> {
         let label = self.labels.get(&frame).copied();
         if let Some(place) = label.and_then(|label| self.places.get(&(parent, label))) {
@@ -114,7 +114,7 @@ impl Stacks {
         Some(place)
     }
 
-    /// The labels by place, of a trace with these events.
+    /// Returns the labels by place, for a trace with these events.
     pub fn labels(&self, events: &[String]) -> Vec<String> {
         let mut labels: Vec<_> = self.labels.iter().collect();
         labels.sort_unstable_by_key(|(_, place)| **place);
@@ -128,14 +128,14 @@ impl Stacks {
 }
 
 impl Source {
-    /// The functions of an event's stack, the outermost caller first.
+    /// Returns the functions of an event's stack, the outermost caller first.
     fn code(&mut self, event: &Event<'_>, tid: Option<i64>) -> Vec<Frame> {
         let Some(stacks) = self.stacks.get(event.layout.stream_id as usize) else {
             return Vec::new();
         };
         let ns = self.clock.nanoseconds(event.timestamp);
         let symbols = &mut self.symbols;
-        // Tracers end a stack with such an address.
+        // Tracers end a stack with one of these addresses.
         let is_code = |frame: &symbols::Frame| frame.address != 0 && frame.address != u64::MAX;
         let mut code = Vec::new();
         for frame in stacks.frames(event, Side::User).rev().filter(is_code) {

@@ -9,38 +9,38 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// The page has at most so many threads by name: those that ran longest. There may be hundreds of
-/// thousands where a trace of hours has short-lived processes.
+/// Maximum number of threads with a name on the page: the threads that ran longest. A trace of hours with
+/// short-lived processes may have hundreds of thousands of threads.
 const NAMED: usize = 20_000;
 
 /// A thread.
 #[derive(Clone, Debug, Serialize)]
 pub struct Thread {
-    /// Its number.
+    /// Thread id.
     pub tid: i64,
-    /// Its process, if that is known.
+    /// Process, if it is known.
     pub pid: Option<i64>,
-    /// Its last name.
+    /// Last name.
     pub comm: String,
     /// Clock ticks for which it ran.
     #[serde(skip)]
     pub ran: u64,
-    /// When something of it was first seen, in clock ticks.
+    /// Time of the thread's first activity, in clock ticks.
     #[serde(skip)]
     pub since: u64,
 }
 
-/// All threads that were seen.
+/// All threads of the trace.
 #[derive(Debug, Default)]
 pub struct Threads {
     threads: Vec<Thread>,
-    /// By thread id, and which of the threads that had it.
+    /// Places by thread id and life of this id.
     places: HashMap<(i64, Life), u32>,
     recent: Recent<(i64, Life)>,
 }
 
 impl Threads {
-    /// The place of a thread, which is not the idle task.
+    /// Returns the place of a thread, which must not be the idle task.
     fn place(&mut self, thread: (i64, Life), since: u64) -> u32 {
         let (places, threads) = (&mut self.places, &mut self.threads);
         let place = self.recent.place(thread.0 as usize, thread, || {
@@ -60,12 +60,12 @@ impl Threads {
         place
     }
 
-    /// All of them, by place.
+    /// Returns all threads, by place.
     pub fn all(&self) -> &[Thread] {
         &self.threads
     }
 
-    /// The place of a thread, which gets this name if it has none yet.
+    /// Returns the place of a thread. A thread without a name gets this name.
     pub fn named(&mut self, thread: (i64, Life), comm: Option<&[u8]>, time: u64) -> u32 {
         let place = self.place(thread, time);
         let known = &mut self.threads[place as usize].comm;
@@ -75,7 +75,7 @@ impl Threads {
         place
     }
 
-    /// The place of a thread, and its name and process as the schedule has them now.
+    /// Returns the place of a thread, and updates its name and process from the schedule.
     pub fn seen(&mut self, (tid, life): (i64, Life), since: u64, schedule: &Schedule) -> u32 {
         let place = self.place((tid, life), since);
         let thread = &mut self.threads[place as usize];
@@ -88,13 +88,13 @@ impl Threads {
         place
     }
 
-    /// A thread ran for so many clock ticks.
+    /// Adds clock ticks for which a thread ran.
     pub fn ran(&mut self, place: u32, ticks: u64) {
         let thread = &mut self.threads[place as usize];
         thread.ran = thread.ran.saturating_add(ticks);
     }
 
-    /// The threads in the page's order: those that ran longest first.
+    /// Returns the threads in the page's order: the threads that ran longest first.
     pub fn sorted(&self) -> Sorted<'_> {
         let mut order: Vec<_> = (0..self.threads.len()).collect();
         order.sort_by_key(|place| {
@@ -117,21 +117,21 @@ impl Threads {
 /// The threads of the page.
 #[derive(Debug)]
 pub struct Sorted<'a> {
-    /// In their order.
+    /// The threads in the order of the page.
     pub threads: Vec<&'a Thread>,
-    /// By its place among all threads: a thread's number in that order.
+    /// Number of a thread in this order, by its place among all threads.
     numbers: Vec<Option<u32>>,
-    /// How many are not among them.
+    /// Number of threads that are left out.
     pub nameless: usize,
 }
 
 impl Sorted<'_> {
-    /// A thread's number on the page; none if it is not there.
+    /// Returns a thread's number on the page. None for a thread that is left out.
     pub fn number(&self, place: u32) -> Option<u32> {
         self.numbers[place as usize]
     }
 
-    /// All numbers, by place.
+    /// Returns all numbers, by place.
     pub fn numbers(&self) -> &[Option<u32>] {
         &self.numbers
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Gathers what the page's timeline shows, in the pass that answers the questions.
+//! Gathers the data of the page's timeline, in the pass that answers the questions.
 
 use super::calls::Calls;
 use super::lanes::{Lane, Lanes, BLOCKED, RUNNING, SENT_OFF, WOKEN};
@@ -20,14 +20,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-/// A page has at most so many slices of time, and so many events one by one. Both take some 5 bytes
-/// of it each.
+/// Maximum number of slices on a page, and of single events. A slice or an event takes about 5 bytes of the
+/// page.
 const LIMIT: usize = 3_000_000;
 
 /// The event that `rtrace mark` emits.
 const MARKER: &str = "rtrace_marker";
 
-/// What the timeline shows. Times are in clock ticks.
+/// Contents of the timeline. Times are in clock ticks.
 #[derive(Debug)]
 pub struct Timeline {
     /// The numbers of the CPUs.
@@ -36,38 +36,38 @@ pub struct Timeline {
     pub cpu_numbers: Vec<u32>,
     /// The threads.
     pub threads: Threads,
-    /// What went on in the rows.
+    /// Slices of the rows.
     pub lanes: Lanes,
-    /// The events.
+    /// Marks of the events.
     pub marks: Marks,
-    /// The names of the events that occur, by place.
+    /// Names of the events that occur, by place.
     pub events: Vec<String>,
-    /// How often each does.
+    /// Number of occurrences of each event.
     counts: Vec<u64>,
     places: HashMap<EventKey, u32>,
     recent: Recent<EventKey>,
     /// The system calls.
     pub calls: Calls,
-    /// Where interrupts come from, by place.
+    /// Sources of interrupts, by place.
     pub interrupts: Vec<Source>,
     interrupt_places: HashMap<Source, u32>,
-    /// Where events may be missing.
+    /// Intervals in which events may be missing.
     pub gaps: Vec<Loss>,
     /// The call stacks.
     pub stacks: Stacks,
     /// The important moments.
     pub moments: Moments,
-    /// The place of the event that `rtrace mark` emits, once there was one.
+    /// Place of the event that `rtrace mark` emits, after its first occurrence.
     marker: Option<u32>,
 }
 
 impl Timeline {
-    /// Of a trace with these events, and these call stacks.
+    /// For a trace with these events and these call stacks.
     pub fn new(catalogue: &Catalogue<'_>, stacks: Stacks) -> Self {
         Self::bounded(catalogue, stacks, LIMIT)
     }
 
-    /// With up to `limit` slices and as many marks.
+    /// For up to `limit` slices and as many marks.
     pub fn bounded(catalogue: &Catalogue<'_>, stacks: Stacks, limit: usize) -> Self {
         Self {
             cpus: BTreeSet::new(),
@@ -89,17 +89,17 @@ impl Timeline {
         }
     }
 
-    /// Whether slices or events were merged, because there are too many.
+    /// Whether slices or events were merged because of their number.
     pub fn is_merged(&self) -> bool {
         self.lanes.resolution() > 0 || self.marks.resolution() > 0
     }
 
-    /// The analysis that gathers it.
+    /// Returns the analysis that gathers the timeline.
     pub fn gather(&mut self) -> Box<dyn Analysis + '_> {
         Box::new(Gather(self))
     }
 
-    /// The place of an event. Several channels may have it.
+    /// Returns the place of an event. Several channels may have the same event.
     fn event_place(&mut self, event: &Event<'_>) -> u32 {
         let key = (event.layout.stream_id, event.layout.id);
         let (places, events) = (&mut self.places, &mut self.events);
@@ -126,7 +126,7 @@ impl Timeline {
 struct Gather<'a>(&'a mut Timeline);
 
 impl Gather<'_> {
-    /// The place of a CPU, whose number the page shows.
+    /// Returns the place of a CPU. The page shows the number of the CPU.
     fn cpu_place(&mut self, cpu: usize, schedule: &Schedule) -> u32 {
         let numbers = &mut self.0.cpu_numbers;
         while numbers.len() <= cpu {
@@ -268,7 +268,7 @@ impl Analysis for Gather<'_> {
     }
 }
 
-/// How often each event occurs, the most frequent first.
+/// Number of occurrences of each event, the most frequent first.
 struct Counts(Vec<(String, u64)>);
 
 impl Answer for Counts {
@@ -283,7 +283,7 @@ impl Answer for Counts {
     }
 
     fn text(&self, _out: &mut String, _rows: usize) -> fmt::Result {
-        // The plain report has it as text.
+        // The plain report has these counts as text.
         Ok(())
     }
 }

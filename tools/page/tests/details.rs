@@ -26,7 +26,7 @@ type Slice = [u64; 3];
 /// Time, event, thread and count.
 type Mark = [u64; 4];
 
-/// Threads that are woken, run, read and are interrupted.
+/// Streams of threads that wake up, run, read and are interrupted.
 fn stream(cpu: u32) -> Vec<Vec<u8>> {
     let (mut now, mut out) = (u64::from(cpu), Vec::new());
     for number in 0..PACKETS {
@@ -126,7 +126,7 @@ fn a_part_equals_the_whole_there() {
             .unwrap()
             .unwrap(),
     );
-    // The names and threads that parts use do not depend on what the overview merges.
+    // The names and threads in parts do not depend on the merging in the overview.
     let (overview, ..) = gather(dir.path(), &trace, 1000);
     assert!(overview.is_merged());
     let details = Details::new(&trace, &overview, begin).unwrap();

@@ -4,8 +4,8 @@
 //!
 //! `rtrace report --serve`: the same page from a [`Server`], which reads the part that the page shows.
 //!
-//! [`Timeline`] gathers, beside the questions and in the same pass, what the page draws; `write` makes
-//! the page of both; the files in `script/` are what draws it.
+//! [`Timeline`] gathers the data that the page draws, in the same pass as the answers to the questions. `write`
+//! makes the page from both. The files in `script/` draw it.
 
 #![forbid(unsafe_code)]
 

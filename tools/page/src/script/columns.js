@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The columns of numbers in the page: base64 of zlib of LEB128, as columns.rs writes them.
+// Columns of numbers in the page: base64 of zlib of LEB128, as written by columns.rs.
 
-/** The numbers of a column, which can be read once: the page keeps no second copy. */
+/** Returns the numbers of a column. Each column can be read once: the page deletes its packed text. */
 async function column(name) {
 	const holder = byId(`column-${name}`);
 	const text = holder.textContent;
@@ -10,7 +10,7 @@ async function column(name) {
 	return unpack(text);
 }
 
-/** The numbers of a column that is packed as text. */
+/** Returns the numbers of a packed column. */
 async function unpack(text) {
 	const packed = fromBase64(text);
 	const inflated = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
 // Parts of a trace with every slice and event. The overview of a large trace merges short slices and near
-// events. A part replaces the merged ones in its range of time, and nothing else: a slice that is not merged
-// is exact in the overview.
+// events. In its range of time, a part replaces only merged slices and events: every other slice of the
+// overview is exact.
 
-/** Pixels that a merged slice may have before the page looks for a part. */
+/** Largest width of a merged slice, in pixels, at which the page needs no part. */
 const COARSE = 3;
 
-/** Views of time that a part from the server has before and after what is shown. */
+/** Time before and after the view that a part from the server also covers, in lengths of the view. */
 const AROUND = 0.5;
 
-/** Milliseconds without a movement before the page asks the server. */
+/** Milliseconds without a movement before the page sends a request to the server. */
 const REST = 150;
 
-/** Parts from the server that the page keeps. */
+/** Number of parts from the server that the page keeps. */
 const KEPT = 6;
 
-/** Lanes and marks, from an index and its columns: by owner. */
+/** Passes the slices of each lane to `take`, with the owner and the kind of the lane. `index` lists the
+ * lanes. */
 function lanesOf(trace, index, [pauses, lengths, values], take) {
 	const starts = pauses, ends = lengths, numbers = new Uint32Array(values);
 	const cpus = new Map(trace.cpus.map(cpu => [cpu.number, cpu]));
@@ -52,7 +53,7 @@ function marksOf(trace, index, [pauses, events, threads, counts], take) {
 
 /** A part of the trace. */
 class Part {
-	/** From what detail.rs writes. */
+	/** Unpacks the output of detail.rs. */
 	static async unpack(trace, text) {
 		const part = new Part(JSON.parse(text));
 		const { data } = part;
@@ -71,14 +72,14 @@ class Part {
 		this.data = data;
 		this.from = data.from_ns;
 		this.to = data.to_ns;
-		/** Nanoseconds: shorter slices are merged even here. */
+		/** Nanoseconds: even in this part, shorter slices are merged. */
 		this.resolution = Math.max(data.slice_resolution_ns, data.mark_resolution_ns);
 		this.fine = new Map();
 		this.marks = new Map();
 		this.lanes = new Map();
 	}
 
-	/** The slices of a lane: those of the overview, in place of the merged ones those of the part. */
+	/** Returns the slices of a lane. Slices of the part replace the merged slices of the overview. */
 	lane(owner, kind) {
 		const whole = owner.lanes[kind], fine = this.fine.get(owner)?.[kind];
 		if (!whole || !fine)
@@ -105,14 +106,14 @@ class Part {
 				if (fine.starts[k] >= whole.starts[i])
 					take(fine, k);
 			}
-			// Of a thread whose state is not known in the part.
+			// The part does not know the state of this thread.
 			if (starts.length === count)
 				take(whole, i);
 		}
 		return new Slices(whole.kind, Float64Array.from(starts), Float64Array.from(ends), Uint32Array.from(values));
 	}
 
-	/** The number of found events before each mark of a CPU. */
+	/** Returns the number of found events before each mark of a CPU. */
 	hits(cpu, found) {
 		if (this.found !== found) {
 			this.found = found;
@@ -126,41 +127,41 @@ class Part {
 	}
 }
 
-/** Chooses what the rows show: the overview, or a part. */
+/** Chooses the data that the rows show: the overview, or a part. */
 class Levels {
-	/** `changed` is called when something else is shown. */
+	/** `changed` is called when the shown data changes. */
 	constructor(trace, changed) {
 		this.trace = trace;
 		this.changed = changed;
 		this.resolution = Math.max(trace.index.slice_resolution_ns, trace.index.mark_resolution_ns);
-		/** The parts in the page: what they are about, and once unpacked the part. */
+		/** Parts in the page: their descriptions, and the unpacked parts. */
 		this.own = trace.index.parts.map((what, number) => ({ ...what, number, part: null }));
-		/** The parts from the server, the newest last. */
+		/** Parts from the server, the newest last. */
 		this.served = [];
 		this.shown = null;
-		/** What the page says of the level: text. */
+		/** Text on the page about the shown data. */
 		this.said = "";
 	}
 
-	/** The slices of a lane. */
+	/** Returns the slices of a lane. */
 	lane(owner, kind) {
 		return this.shown ? this.shown.lane(owner, kind) : owner.lanes[kind];
 	}
 
-	/** The events of a CPU. */
+	/** Returns the events of a CPU. */
 	marks(cpu) {
 		return this.shown?.marks.get(cpu) ?? cpu.marks;
 	}
 
-	/** The number of found events before each of them. */
+	/** Returns the number of found events before each event of a CPU. */
 	hits(cpu, found) {
 		return found && this.shown?.marks.has(cpu) ? this.shown.hits(cpu, found) : found?.marks.get(cpu);
 	}
 
-	/** Shows what is best for a view of so many pixels. */
+	/** Shows the best data for a view with a width in pixels. */
 	look(view, width) {
 		const finest = view.span / Math.max(1, width) * COARSE;
-		// What was asked for another view is not shown for this one.
+		// An answer to an earlier request belongs to another view, and is not shown.
 		this.asked = null;
 		clearTimeout(this.timer);
 		if (this.resolution <= finest)
@@ -187,7 +188,7 @@ class Levels {
 		this.changed();
 	}
 
-	/** Shows a part of the page, which is unpacked when it is shown for the first time. */
+	/** Shows a part of the page. The part is unpacked when it is shown for the first time. */
 	async unpack(own) {
 		if (!own.part) {
 			own.part = Part.unpack(this.trace, byId(`part-${own.number}`).textContent);
@@ -199,7 +200,7 @@ class Levels {
 			this.show(part, `every event: ${own.why}`);
 	}
 
-	/** Asks the server for what is shown and something around it, soon. */
+	/** Requests the view, and some time around it, from the server after a delay. */
 	ask(view) {
 		const asked = this.asked = {};
 		clearTimeout(this.timer);

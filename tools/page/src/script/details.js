@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// What can be chosen on the timeline, and what is said of it.
+// Things that the user can choose on the timeline, and their descriptions.
 
-/** A whole row. */
+/** Thing for a whole row. */
 function ofRow(row) {
 	return { row, threads: row.thread ? new Set([row.thread.place]) : undefined };
 }
 
-/** A slice of a lane. */
+/** Thing for a slice of a lane. */
 function ofSlice(row, band, slices, index) {
 	const value = slices.values[index];
 	const place = row.thread ? row.thread.place : band.kind === "tasks" && !isMixed(value) ? value >>> 1 : undefined;
@@ -20,14 +20,14 @@ function ofSlice(row, band, slices, index) {
 	};
 }
 
-/** An event among the marks of a CPU. */
+/** Thing for an event among the marks of a CPU. */
 function ofMark(row, band, marks, index) {
 	const { times, threads } = marks;
 	const thread = threads[index];
 	return { row, band, index, of: marks, from: times[index], to: times[index], threads: thread > 0 ? new Set([thread - 1]) : undefined };
 }
 
-/** A thing in words: title, and facts as pairs. */
+/** Returns the description of a thing: its title, and facts as pairs. */
 function describe(trace, thing) {
 	const { row, band, index } = thing;
 	if (!band) {

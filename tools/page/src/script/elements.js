@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// Elements of the page. What a trace says becomes text here and nowhere HTML.
+// Elements of the page. Strings of a trace are inserted as text only, never as HTML.
 
-/** An element with attributes, listeners ("onclick": a function), and children: elements or texts. */
+/** Creates an element with attributes, listeners ("onclick": a function), and children: elements or texts. */
 function element(tag, attributes = {}, ...children) {
 	const made = document.createElement(tag);
 	for (const [name, value] of Object.entries(attributes)) {
@@ -17,7 +17,7 @@ function element(tag, attributes = {}, ...children) {
 
 const byId = id => document.getElementById(id);
 
-/** A list of terms and what they are: pairs. */
+/** Creates a list of terms and their values, from pairs. */
 function definitions(attributes, pairs) {
 	const rows = pairs.map(([term, what, style]) =>
 		element("div", {}, element("dt", {}, term), element("dd", { class: style }, what)));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The flame graph: for each frame of a call stack, in how many stacks it is. The outermost caller is on
-// top.
+// Flame graph: each frame of a call stack, with the number of stacks that contain it. The outermost caller is
+// on top.
 
-/** The height of a frame. */
+/** Height of a frame in pixels. */
 const FRAME = 18;
 
-/** Frames narrower than that are not painted. */
+/** Width in pixels below which a frame is not painted. */
 const THIN = 0.4;
 
 class Flame {
@@ -21,7 +21,7 @@ class Flame {
 		this.scroller = element("div", { class: "flame" }, this.canvas, this.tip);
 		this.field = element("input", { type: "search", placeholder: "Frame", "aria-label": "Search the flame graph", oninput: () => this.redraw() });
 		this.said = element("span", { class: "count", role: "status" });
-		// The nodes above the root are events.
+		// The children of the root are events.
 		this.event = element("select", { "aria-label": "Event", onchange: () => this.zoom(this.root.children[Number(this.event.value)] ?? this.root) },
 			element("option", { value: "-1" }, "all events"),
 			...this.root.children.map((node, place) => element("option", { value: String(place) }, `${node.label}: ${counted(node.count, "stack")}`)));
@@ -37,7 +37,8 @@ class Flame {
 		new ResizeObserver(() => this.redraw()).observe(this.scroller);
 	}
 
-	/** Makes the tree: each node with its children, its count with theirs, its depth and its place. */
+	/** Builds the tree. A node has its children, its count including the children, its depth and its
+	 * position. */
 	grow() {
 		const { parents, labels, counts } = this.trace.stacks;
 		this.root = { label: "all", count: 0, children: [], depth: 0, parent: null };
@@ -104,7 +105,8 @@ class Flame {
 		this.event.value = String(top === this.root ? -1 : chosen);
 	}
 
-	/** A node and those above it; `isIn` says whether one below it is a hit: its stacks are counted. */
+	/** Paints a node and its descendants. `isIn` says whether an ancestor is a hit, whose stacks are already
+	 * counted. */
 	paintTree(node, isIn) {
 		const from = this.frame.x(node.begin), to = this.frame.x(node.begin + node.count);
 		const isHit = this.wanted && node.label.toLowerCase().includes(this.wanted);
@@ -112,7 +114,7 @@ class Flame {
 			this.hits += node.count;
 		if (to - from >= THIN)
 			this.paintFrame(node, from, to, false);
-		// What is too thin to be seen may still be counted.
+		// A node too narrow to paint may contain hits to count.
 		if (to - from >= THIN || this.wanted)
 			node.children.forEach(child => this.paintTree(child, isIn || isHit));
 	}
@@ -126,7 +128,7 @@ class Flame {
 		frame.label(node.label, ink, from, to, node.depth * FRAME, FRAME - 1);
 	}
 
-	/** The node at the mouse; none if there is none. */
+	/** Returns the node at the mouse, if there is one. */
 	at(event) {
 		const depth = Math.floor(event.offsetY / FRAME);
 		let node = this.top;

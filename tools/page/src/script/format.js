@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// Numbers and times for people.
+// Numbers and times as text for the user.
 
 const grouped = new Intl.NumberFormat("en");
 
-/** A whole number. */
+/** Formats an integer. */
 const number = value => grouped.format(value);
 
-/** "1 event", "2 events". */
+/** Formats a number of things: "1 event", "2 events". */
 const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
 
-/** So many nanoseconds, with four digits that count. */
+/** Formats a duration in nanoseconds, with four significant digits. */
 function duration(ns) {
 	const [unit, size] = ns < 1e3 ? ["ns", 1] : ns < 1e6 ? ["us", 1e3] : ns < 1e9 ? ["ms", 1e6] : ["s", 1e9];
 	const value = ns / size;
@@ -18,15 +18,15 @@ function duration(ns) {
 	return `${value.toFixed(digits)} ${unit}`;
 }
 
-/** Nanoseconds from the trace's begin on, to the nanosecond: "1.234 567 890 s". */
+/** Formats nanoseconds since the begin of the trace, to the nanosecond: "1.234 567 890 s". */
 function moment(ns) {
 	const seconds = Math.floor(ns / 1e9);
 	const rest = String(Math.round(ns - seconds * 1e9)).padStart(9, "0");
 	return `${number(seconds)}.${rest.replace(/(\d{3})(?=\d)/g, "$1\u202f")} s`;
 }
 
-/** The time of day, UTC, of so many nanoseconds behind a moment: whole seconds since 1970, and
- * nanoseconds. */
+/** Returns the time of day, UTC, of the moment `ns` nanoseconds after a start. `seconds` and `nanoseconds`
+ * are the start, since 1970. */
 function timeOfDay(seconds, nanoseconds, ns) {
 	const later = nanoseconds + ns;
 	const second = seconds + Math.floor(later / 1e9);
@@ -35,12 +35,12 @@ function timeOfDay(seconds, nanoseconds, ns) {
 	return Number.isNaN(date.getTime()) ? "?" : `${date.toISOString().slice(11, 19)}.${rest}`;
 }
 
-/** A number of bytes. */
+/** Formats a number of bytes. */
 function bytes(count) {
 	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 	const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10));
 	return power === 0 ? `${count} B` : `${(count / 1024 ** power).toFixed(1)} ${units[power]}`;
 }
 
-/** A part, in percent. */
+/** Formats a share in percent. */
 const percent = (part, whole) => whole > 0 ? `${(100 * part / whole).toFixed(1)} %` : "-";

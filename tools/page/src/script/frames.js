@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// How long the page takes to show a change, for tests and for a curious reader: `rtrace.timeline.frames`.
+// Time that the page needs to show a change, for tests and for curious users: `rtrace.timeline.frames`.
 
-/** Milliseconds from which a person sees a pause. */
+/** Milliseconds from which a user notices a pause. */
 const PAUSE = 50;
 
 class Frames {
@@ -16,7 +16,7 @@ class Frames {
 		this.longest = 0;
 	}
 
-	/** A frame was painted, so many milliseconds after the change that it shows. */
+	/** Counts a painted frame. `ms` is the time since the change that the frame shows, in milliseconds. */
 	painted(ms) {
 		this.count++;
 		this.pauses += ms > PAUSE ? 1 : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The head of the page: which trace it is, and what is to be known of it.
+// Head of the page: the identity of the trace, and notes about it.
 
-/** The machine, and the trace's figures. */
+/** Shows the machine, and the trace's figures. */
 function showHead(trace) {
 	const { report } = trace;
 	const of = name => report.env[name] ?? "?";

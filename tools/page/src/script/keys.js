@@ -2,10 +2,10 @@
 
 // The keyboard.
 
-/** How much of what is to be seen a key pans, and by what it zooms. */
+/** Share of the view by which a key pans, and factor by which a key zooms. */
 const PAN = 0.15, ZOOM = 1.4;
 
-/** The keys of the page, and those of the timeline while that is shown. */
+/** Handles the keys of the page. Keys of the timeline work only while it is shown. */
 function listenToKeys(timeline, search, tabs) {
 	const { view, scroller } = timeline;
 	const zoom = factor => view.zoom(factor, timeline.mouse && timeline.mouse.x > LABELS ? timeline.time(timeline.mouse.x) : (view.from + view.to) / 2);

@@ -2,7 +2,8 @@
 
 // The bars of a histogram, as a column of its table.
 
-/** Heading and cell: a bar for each row, and how many are in this and the rows before. */
+/** Returns the heading and the cells of a column: a bar for each row, and the share of this and all earlier
+ * rows. */
 function barsOf(rows) {
 	const most = Math.max(1, ...rows.map(row => row.count));
 	const all = rows.reduce((sum, row) => sum + row.count, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// Puts the page together.
+// Builds the page.
 
-/** What the colours say. */
+/** Legend of the colours. */
 function legend(timeline) {
 	const items = [["run", "running"], ["wait", "woken, waits"], ["sent-off", "sent off, waits"], ["deep", "uninterruptible"], ["sleep", "sleeps"]];
 	if (timeline.rows.hasInterrupts)
@@ -45,9 +45,9 @@ async function start() {
 	const button = (text, title, onclick) => element("button", { type: "button", title, onclick }, text);
 	const { view } = timeline;
 	const zoom = factor => view.zoom(factor, (view.from + view.to) / 2);
-	// The threads that have rows, by number.
+	// Threads with rows, by thread id.
 	const rowed = new Map(trace.threads.filter(thread => Object.keys(thread.lanes).length > 0).map(thread => [thread.tid, thread]));
-	// From a table to the timeline.
+	// Links from a table to the timeline.
 	const follow = {
 		has: tid => rowed.has(tid),
 		thread: tid => {
@@ -87,7 +87,7 @@ async function start() {
 	listenToKeys(timeline, search, tabs);
 	byId("loading").remove();
 	tabs.choose("timeline");
-	// For tests, and who looks closer.
+	// For tests, and for users who inspect the page.
 	globalThis.rtrace = { trace, timeline, search, tabs, theme };
 	document.documentElement.dataset.ready = "true";
 }

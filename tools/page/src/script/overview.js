@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The whole trace in a strip: how busy all CPUs were, where events are missing, what the rows show.
+// The whole trace as a strip: the load of all CPUs, places with missing events, and the range that the rows
+// show.
 
 class Overview {
 	constructor(trace) {
@@ -10,12 +11,12 @@ class Overview {
 		this.lanes = trace.cpus.map(cpu => cpu.lanes.tasks).filter(Boolean);
 	}
 
-	/** What to write beside it. */
+	/** Title beside the strip. */
 	get title() {
 		return this.lanes.length > 0 ? "CPUs busy" : "events";
 	}
 
-	/** How full each column of pixels is: 0 to 1. */
+	/** Returns the fill level of each column of pixels: 0 to 1. */
 	columns(width) {
 		if (this.values.length === width)
 			return this.values;
@@ -35,7 +36,7 @@ class Overview {
 		return this.values;
 	}
 
-	/** The trace, without the view: it is painted once for a theme and a size. */
+	/** Paints the trace without the view, once for each theme and size. */
 	strip(theme, width, height, hatch) {
 		const key = [theme.busy, width, height, devicePixelRatio].join();
 		if (this.key === key)

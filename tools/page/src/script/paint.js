@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// Paints lanes, marks and gaps: what can be seen, once per pixel.
+// Paints lanes, marks and gaps: only visible ones, and at most one per pixel.
 
-/** A slice of fewer pixels is part of a column, which says what part of its time was what. */
+/** A narrower slice, in pixels, becomes part of a column. A column shows the share of each activity. */
 const NARROW = 1.5;
 
-/** Where something is painted: a part of a canvas, and its time. */
+/** Target of painting: a part of a canvas, and its range of time. */
 class Frame {
 	constructor(context, theme, view, left, width) {
 		this.context = context;
@@ -17,12 +17,12 @@ class Frame {
 		this.colour = null;
 	}
 
-	/** The pixel of a time, from the left on. */
+	/** Returns the distance of a time from the left, in pixels. */
 	x(time) {
 		return (time - this.view.from) * this.scale;
 	}
 
-	/** A rectangle, between two distances from the left. */
+	/** Paints a rectangle between two distances from the left. */
 	box(colour, from, to, top, height) {
 		if (colour !== this.colour)
 			this.context.fillStyle = this.colour = colour;
@@ -32,7 +32,7 @@ class Frame {
 			this.context.fillRect(this.left + from, top, to - from, height);
 	}
 
-	/** Text in a slice, as much as fits. */
+	/** Paints text in a slice, shortened to the width of the slice. */
 	label(text, colour, from, to, top, height) {
 		from = Math.max(from, 0) + 3;
 		const room = Math.min(to, this.width) - 3 - from;
@@ -53,7 +53,7 @@ class Frame {
 
 const widths = new Map();
 
-/** The width of a text; each is measured once: all canvases have the same font. */
+/** Returns the width of a text. Each text is measured once, because all canvases have the same font. */
 function widthOf(context, text) {
 	let width = widths.get(text);
 	if (width === undefined) {
@@ -65,8 +65,8 @@ function widthOf(context, text) {
 	return width;
 }
 
-/** Paints a lane. `look` says of a slice's value its colour, its text, and whether it is no more than a
- * line; and has the colours of a column's parts. */
+/** Paints a lane. For the value of a slice, `look` has the colour, the text, and whether the slice is only a
+ * line. It also has the colours of a column's parts. */
 function paintSlices(frame, slices, top, height, look) {
 	if (!slices)
 		return;
@@ -74,7 +74,7 @@ function paintSlices(frame, slices, top, height, look) {
 	const { starts, ends, values, length } = slices;
 	const sums = new Float64Array(PARTS), before = new Float64Array(PARTS);
 	const columns = new Columns(frame, top, height, look);
-	// The column whose begin `before` is about, and the first that is not painted.
+	// The column whose begin belongs to `before`, and the first unpainted column.
 	let known = -1, next = 0;
 	let i = slices.endsBehind(view.from);
 	while (i < length && starts[i] < view.to) {
@@ -118,7 +118,7 @@ function paintSlice(frame, value, from, to, top, height, look) {
 		frame.box(colour, from, to, top + height / 2 - 1, 2);
 		return;
 	}
-	// A little space tells one from the next.
+	// A small gap separates the slice from the next one.
 	frame.box(colour, from, to - from > 4 ? to - 1 : to, top, height);
 	if (look.mark && look.mark(value))
 		frame.box(frame.theme.deep, from, to, top + height - 2, 2);
@@ -126,7 +126,7 @@ function paintSlice(frame, value, from, to, top, height, look) {
 		frame.label(look.text(value), look.ink(value), from, to, top, height);
 }
 
-/** Columns of pixels, of which those that look the same are painted as one. */
+/** Columns of pixels. Adjacent equal columns are painted as one. */
 class Columns {
 	constructor(frame, top, height, look) {
 		Object.assign(this, { frame, top, height, look });
@@ -134,7 +134,7 @@ class Columns {
 		this.run = this.wait = this.deep = 0;
 	}
 
-	/** From a pixel to another: which parts were spent running, waiting, uninterruptible. */
+	/** Adds columns between two pixels, with the shares of running, waiting and uninterruptible time. */
 	add(from, to, run, wait, deep) {
 		run = this.pixels(run);
 		wait = this.pixels(wait);
@@ -146,7 +146,7 @@ class Columns {
 		this.to = to;
 	}
 
-	/** The height of a part: what is there can be seen. */
+	/** Returns the height of a share. A share above 0 has at least one pixel. */
 	pixels(part) {
 		return part > 1e-9 ? Math.max(1, Math.round(Math.min(1, part) * this.height)) : 0;
 	}
@@ -164,7 +164,7 @@ class Columns {
 		this.from = this.to = -1;
 	}
 
-	/** Paints a part on top of those below it; where it ends. */
+	/** Paints a share on top of the shares below it. Returns the upper edge. */
 	stack(colour, height, bottom) {
 		height = Math.min(height, bottom - this.top);
 		if (height > 0)
@@ -173,7 +173,7 @@ class Columns {
 	}
 }
 
-/** The number of the first that is not before a time. */
+/** Returns the index of the first time that is not before `time`. */
 function notBefore(times, time, low = 0) {
 	let step = 1, high = low;
 	while (high < times.length && times[high] < time) {
@@ -192,15 +192,15 @@ function notBefore(times, time, low = 0) {
 	return low;
 }
 
-/** Paints the events of a CPU, the denser the darker. `hits` has for each how many before it are to stand
- * out; `name` says what one is called. */
+/** Paints the events of a CPU; denser events are darker. For each event, `hits` has the number of found
+ * events before it; `name` returns the name of an event. */
 function paintMarks(frame, marks, top, height, hits, name) {
 	const { view, scale, theme, width } = frame;
 	const { times, events } = marks;
 	const strengths = [0.3, 0.42, 0.55, 0.68, 0.8, 0.92];
 	const colours = strengths.map(strength => `rgba(${theme.mark}, ${strength})`);
 	const end = notBefore(times, view.to);
-	// Columns that look the same are painted as one.
+	// Adjacent equal columns are painted as one.
 	let room = 0, colour = null, begin = 0, behind = 0;
 	const flush = () => colour && frame.box(colour, begin, behind, top, height);
 	for (let i = notBefore(times, view.from); i < end;) {
@@ -227,7 +227,7 @@ function paintMarks(frame, marks, top, height, hits, name) {
 	flush();
 }
 
-/** Paints where events are missing. */
+/** Paints the places where events are missing. */
 function paintGaps(frame, gaps, top, height, hatch) {
 	let painted = -1;
 	for (const gap of gaps) {
@@ -242,7 +242,7 @@ function paintGaps(frame, gaps, top, height, hatch) {
 	}
 }
 
-/** A pattern of oblique lines. */
+/** Returns a pattern of oblique lines. */
 function hatching(context, theme) {
 	const tile = document.createElement("canvas");
 	tile.width = tile.height = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// What the mouse does on the timeline.
+// Actions of the mouse on the timeline.
 
 class Pointer {
 	constructor(timeline) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The answers to the questions of `rtrace report`, as they are in its JSON. A question that is not in this
-// list has a view, too: each list of objects in its answer is a table.
+// Answers to the questions of `rtrace report`, as in its JSON. A question without an entry in this list has a
+// view, too: each list of objects in its answer is a table.
 
 const TIMES = ["timed", "total_ns", "average_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns"];
 
-/** Those of a part of a row. */
+/** Fields of the times of a row's part. */
 const times = part => ["timed", "average_ns", "p50_ns", "p99_ns", "max_ns"].map(field => `${part}_${field}`);
 
-/** By the name of an answer: its title, what it is about, and the columns of its tables; `spread` has the
- * fields whose parts are columns each. */
+/** By name of an answer: its title, its subject, and the columns of its tables. Each part of a field in
+ * `spread` becomes a column. */
 const QUESTIONS = {
 	latency: {
 		title: "Latency",
@@ -102,19 +102,19 @@ const isAnswer = (name, value) => name in QUESTIONS || value !== null && typeof 
 	&& !Array.isArray(value) && Object.values(value).some(isTable);
 const isTable = value => Array.isArray(value) && value.every(row => row !== null && typeof row === "object");
 
-/** An answer with what its parts have. */
+/** Returns an answer with the members of its parts as its own members. */
 function flat(answer) {
 	const isPart = value => value !== null && typeof value === "object" && !Array.isArray(value);
 	return Object.assign({}, ...Object.entries(answer).map(([name, value]) => isPart(value) ? value : { [name]: value }));
 }
 
-/** A row in which the parts of these fields have columns of their own. */
+/** Returns a row in which each part of these fields is a column. */
 function spread(row, fields) {
 	const parts = fields.flatMap(field => Object.entries(row[field] ?? {}).map(([part, value]) => [`${field}_${part}`, value]));
 	return { ...row, ...Object.fromEntries(parts) };
 }
 
-/** The names of the answers in a report: those of the list in its order, then others. */
+/** Returns the names of the answers in a report: first the names of the list in its order, then others. */
 function answersOf(report) {
 	const names = Object.keys(report).filter(name => isAnswer(name, report[name]));
 	const known = Object.keys(QUESTIONS);
@@ -124,7 +124,7 @@ function answersOf(report) {
 
 const titleOf = name => QUESTIONS[name]?.title ?? heading(name);
 
-/** The view of an answer. */
+/** Returns the view of an answer. */
 function viewOf(trace, name, follow) {
 	const answer = flat(trace.report[name]);
 	const question = QUESTIONS[name] ?? { about: "", tables: {} };
@@ -148,7 +148,7 @@ function viewOf(trace, name, follow) {
 		...tables);
 }
 
-/** What an answer says beside its tables, as pairs. */
+/** Returns the figures of an answer outside its tables, as pairs. */
 function figures(answer) {
 	const order = ([field]) => TIMES.includes(field) ? TIMES.indexOf(field) : -1;
 	return Object.entries(answer).sort((a, b) => order(a) - order(b))
@@ -156,7 +156,7 @@ function figures(answer) {
 		.map(([field, value]) => [heading(field), field.endsWith("_ns") ? duration(value) : number(value)]);
 }
 
-/** What must be known to read its figures. */
+/** Returns the remarks that a reader of the figures must know. */
 function remarks(answer) {
 	const says = [];
 	if (answer.percentile_error)

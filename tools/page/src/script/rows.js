@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The rows of the timeline: CPUs and threads, in which order, how high. Lengths are CSS pixels.
+// Rows of the timeline: the CPUs and threads, their order and their heights. Lengths are CSS pixels.
 
-/** The width of the column of labels. */
+/** Width of the column of labels. */
 const LABELS = 196;
 
-/** The height of a group's title. */
+/** Height of a group's title. */
 const TITLE = 24;
 
 class Rows {
 	constructor(trace) {
 		this.trace = trace;
 		this.order = "ran";
-		/** Places of the threads that are to be seen; null if all are. */
+		/** Places of the visible threads; null if all are visible. */
 		this.only = null;
-		/** The view in which the threads that are to be seen do something; null if that does not matter. */
+		/** Only threads that are active in this view are visible; null for no limit. */
 		this.activeIn = null;
 		this.closed = new Set();
 		const has = (owners, kind) => owners.some(owner => owner.lanes[kind]);
@@ -27,7 +27,7 @@ class Rows {
 		this.arrange();
 	}
 
-	/** Sorts the rows and gives each its place. */
+	/** Sorts the rows and sets their positions. */
 	arrange() {
 		this.list = [];
 		this.height = 0;
@@ -87,7 +87,7 @@ class Rows {
 		return { kind: "thread", thread, owner: thread, bands, height: this.hasCalls ? 27 : 20 };
 	}
 
-	/** The number of the row at this height. */
+	/** Returns the number of the row at this height. */
 	at(y) {
 		let low = 0, high = this.list.length;
 		while (low < high) {
@@ -100,7 +100,7 @@ class Rows {
 		return low;
 	}
 
-	/** The row of a CPU or a thread, whose group is opened for that; none if it is filtered out. */
+	/** Returns the row of a CPU or thread, if no filter hides it. A closed group of the row is opened. */
 	find(owner) {
 		const is = row => row.owner === owner;
 		const found = this.list.find(is);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The times above the rows, and the lines at them.
+// Labels of times above the rows, and the lines at these times.
 
-/** Pixels between two times, at least. */
+/** Least distance of two times, in pixels. */
 const TICK = 110;
 
 class Ruler {
@@ -10,7 +10,7 @@ class Ruler {
 		[this.unit, this.size] = duration >= 1e9 ? ["s", 1e9] : duration >= 1e6 ? ["ms", 1e6] : ["us", 1e3];
 	}
 
-	/** The times of a view at which there are lines. */
+	/** Returns the times of a view that have lines. */
 	times(view, width) {
 		const least = view.span * TICK / Math.max(1, width);
 		const power = 10 ** Math.floor(Math.log10(least));

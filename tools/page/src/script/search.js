@@ -2,13 +2,12 @@
 
 // Search over threads, events, system calls and interrupts, by name or thread id.
 //
-// What is found lies in lanes, each in order of time. For each lane it is counted how many hits are before
-// each place; then the next hit of the trace is the earliest of the lanes' next ones, and each is found by
-// a binary search.
+// Hits are in lanes, each in order of time. Each lane has the number of hits before each place. A binary search
+// finds the next hit of a lane; the earliest of these is the next hit of the trace.
 
 /** The hits of a lane. */
 class Hits {
-	/** Of `length` places, of which those are hits for which `isHit` says so. */
+	/** Of `length` places; `isHit` returns whether a place is a hit. */
 	constructor(length, isHit) {
 		this.before = new Uint32Array(length + 1);
 		for (let i = 0; i < length; i++)
@@ -16,7 +15,7 @@ class Hits {
 		this.total = this.before[length];
 	}
 
-	/** The place of the hit that has so many before it. */
+	/** Returns the place of the hit with this number of hits before it. */
 	place(count) {
 		let low = 0, high = this.before.length - 1;
 		while (low < high) {
@@ -30,7 +29,7 @@ class Hits {
 	}
 }
 
-/** What was found for a text. */
+/** Hits of a search for a text. */
 class Found {
 	constructor(trace, text) {
 		const wanted = text.toLowerCase();
@@ -40,9 +39,9 @@ class Found {
 		this.events = matching(trace.index.events);
 		this.calls = matching(trace.index.calls);
 		this.interrupts = matching(trace.index.interrupts.map((_, place) => trace.interruptName(place)));
-		/** By CPU: how many events to stand out are before each. */
+		/** By CPU: the number of found events before each event. */
 		this.marks = new Map();
-		/** Where hits are: owner, kind of the lane, times, hits. */
+		/** Lanes with hits: owner, kind of the lane, times, hits. */
 		this.lanes = [];
 		this.collect(trace);
 		this.total = this.lanes.reduce((sum, lane) => sum + lane.hits.total, 0);
@@ -73,8 +72,8 @@ class Found {
 			trace.threads.forEach(thread => slices(thread, "calls", this.calls, 2));
 	}
 
-	/** The hit behind (1) or before (-1) a time, and a hit at that time: lane, place, and its number from 1
-	 * on. From the end it goes on at the begin. */
+	/** Returns the hit after (1) or before (-1) a time, or another hit at the time: its lane, place, and
+	 * number from 1 on. After the last hit, the search continues at the first one. */
 	next(by, time, current) {
 		const candidates = this.lanes.map((lane, order) => ({ lane, order, count: this.count(lane, order, by, time, current) }));
 		const valid = candidates.filter(({ lane, count }) => count >= 0 && count < lane.hits.total);
@@ -90,19 +89,19 @@ class Found {
 		return hit;
 	}
 
-	/** How many hits of a lane are before the one that comes next; -1 if none does. */
+	/** Returns the number of hits in a lane before the next hit; -1 if no hit follows. */
 	count(lane, order, by, time, current) {
 		const { times, hits } = lane;
 		if (current && order === current.order)
 			return by > 0 ? hits.before[current.place + 1] : hits.before[current.place] - 1;
-		// At the same time the lanes have their order.
+		// Hits at the same time are in the order of the lanes.
 		const isBefore = current !== null && order < current.order;
 		const place = notBefore(times, isBefore ? nextAfter(time) : time);
 		return by > 0 ? hits.before[place] : hits.before[place] - 1;
 	}
 }
 
-/** The next larger time: nanoseconds are whole. */
+/** Returns a time just after this one: hits have integer times. */
 const nextAfter = time => time + 0.5;
 
 /** The search field of the timeline. */
@@ -143,7 +142,7 @@ class Search {
 		this.tell();
 	}
 
-	/** Shows all threads, or those found only. */
+	/** Shows all threads, or only the found ones. */
 	filter() {
 		const { found, rows } = this.timeline;
 		rows.only = found && this.only.checked ? found.threads : null;

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The slices of a lane, by time. They do not overlap.
+// Slices of a lane, by time. Slices do not overlap.
 //
-// Where many fall into one pixel, what part of it is what must be known without going through them: so
-// the sums are kept for every 16th slice, and a pixel costs two binary searches, whatever lies in it.
+// If many slices fall into one pixel, the shares of their activities are needed without a loop over them.
+// Therefore the lane has sums for every 16th slice. A pixel costs two binary searches, however many slices it
+// has.
 
 /** log2 of the slices between two sums. */
 const STRIDE = 4;
 
-/** What a time is spent on: the sums of a lane. Lanes but those of a thread's states have RUN only. */
+/** Places of the activities in the sums of a lane. Only lanes of thread states use WAIT and DEEP. */
 const RUN = 0, WAIT = 1, DEEP = 2, PARTS = 3;
 
-/** A mixed slice has several of them, in thousandths. */
+/** Whether a slice is mixed. A mixed slice has the shares of several activities, in thousandths. */
 const isMixed = value => (value & 1) === 1;
 const mixedRun = value => (value >>> 1 & 0x3ff) / 1000;
 const mixedWait = value => (value >>> 11) / 1000;
 
-/** Values of the slices of a thread's states (lanes.rs): what it did, and the CPU's number. */
+/** State in the value of a thread's slice (lanes.rs). The value also has the number of the CPU. */
 const RUNNING = 0, WOKEN = 1, SENT_OFF = 2, BLOCKED = 3;
 const stateOf = value => value >>> 1 & 0xf;
 const cpuOf = value => (value >>> 5) - 1;
 
-/** Places in Left::NAMES (schedule_events.rs), the ways to leave a CPU: asleep, not to be interrupted, and a
- * kernel thread that waits for work. */
+/** Places in Left::NAMES (schedule_events.rs), the ways to leave a CPU: interruptible sleep, uninterruptible
+ * sleep, and a kernel thread that waits for work. */
 const INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, IDLE = 8;
 
 class Slices {
-	/** Of a lane of this kind: typed arrays of the same length. Times are nanoseconds. */
+	/** For a lane of this kind, from typed arrays of the same length. Times are nanoseconds. */
 	constructor(kind, starts, ends, values) {
 		this.kind = kind;
 		this.starts = starts;
@@ -44,7 +45,7 @@ class Slices {
 			this.sums.set(sum, (this.length >> STRIDE) * PARTS);
 	}
 
-	/** Adds so much time of a slice to the sums of what it was spent on. */
+	/** Adds `time` nanoseconds of a slice to the sums of its activities. */
 	add(sums, i, time) {
 		const value = this.values[i];
 		if (isMixed(value)) {
@@ -63,10 +64,10 @@ class Slices {
 		}
 	}
 
-	/** The first slice that ends behind a time, at or behind the slice `low`; their number if none does. */
+	/** Returns the first slice, from `low` on, that ends after a time; the number of slices if none does. */
 	endsBehind(time, low = 0) {
 		const { ends, length } = this;
-		// What is looked for is near, most of the time.
+		// The wanted slice is usually near.
 		let step = 1, high = low;
 		while (high < length && ends[high] <= time) {
 			low = high + 1;
@@ -84,14 +85,14 @@ class Slices {
 		return low;
 	}
 
-	/** The slice at a time; -1 if there is none. */
+	/** Returns the slice at a time; -1 if there is none. */
 	at(time) {
 		const i = this.endsBehind(time);
 		return i < this.length && this.starts[i] <= time ? i : -1;
 	}
 
-	/** Adds to `sums` what the time before `to` was spent on, from the lane's begin on. `i` is the first
-	 * slice that ends behind it. */
+	/** Adds the activities from the begin of the lane until `to` to `sums`, multiplied by `sign`. `i` is the
+	 * first slice that ends after `to`. */
 	before(sums, to, i, sign) {
 		const base = (i >> STRIDE) * PARTS;
 		for (let part = 0; part < PARTS; part++)
@@ -102,7 +103,7 @@ class Slices {
 			this.add(sums, i, sign * (to - this.starts[i]));
 	}
 
-	/** What the time from `from` to `to` was spent on. */
+	/** Returns the sums of the activities from `from` to `to`. */
 	spent(from, to) {
 		const sums = new Float64Array(PARTS);
 		this.before(sums, to, this.endsBehind(to), 1);

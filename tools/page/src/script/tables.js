@@ -2,13 +2,13 @@
 
 // Tables that can be sorted and searched.
 
-/** At first no more rows are shown. */
+/** Number of rows that are shown at first. */
 const FIRST_ROWS = 200;
 
-/** The heading of a field's column. */
+/** Returns the heading of a field's column. */
 const heading = field => ({ blocked: "blocked how", left: "left its CPU" })[field] ?? field.replace(/_ns$/, "").replaceAll("_", " ");
 
-/** What a field's value looks like. A thread id can be followed to the timeline, a moment too. */
+/** Returns the content of a cell. A thread id or a moment is a link to the timeline. */
 function cell(trace, field, value, follow) {
 	if (value === null || value === undefined)
 		return "-";
@@ -28,13 +28,13 @@ function cell(trace, field, value, follow) {
 	return String(value);
 }
 
-/** Whether a value is nanoseconds since 1970, not a duration: such numbers are texts (html.rs). */
+/** Whether a value is in nanoseconds since 1970, and no duration: only these numbers are texts (html.rs). */
 const isEpoch = (field, value) => field.endsWith("_ns") && typeof value === "string";
 
-/** Whether a value is several, by name. */
+/** Whether a value is a group of named values. */
 const isGroup = value => typeof value === "object" && value !== null;
 
-/** For sorting. */
+/** Returns the value to sort by. */
 function weight(value) {
 	if (value === null || value === undefined)
 		return -Infinity;
@@ -50,8 +50,9 @@ function compare(a, b) {
 }
 
 class Table {
-	/** Of rows, which are objects, with these fields as columns, and other `columns`: pairs of a heading and
-	 * what makes a cell of a row. `title` is null where it stands above already. */
+	/** Table of `rows`, which are objects, with these fields as columns. Each of `columns` is a pair: a
+	 * heading, and a function that makes the cell of a row. `title` is null if the title is already above
+	 * the table. */
 	constructor(trace, title, rows, fields, follow, columns = []) {
 		Object.assign(this, { trace, rows, fields, follow, columns });
 		this.limit = FIRST_ROWS;
@@ -73,7 +74,7 @@ class Table {
 		this.fill();
 	}
 
-	/** By a field: numbers the largest first, again the other way round. */
+	/** Sorts by a field, numbers in descending order. The next call reverses the order. */
 	sort(field) {
 		const first = this.numeric.has(field) ? "descending" : "ascending";
 		const other = first === "ascending" ? "descending" : "ascending";

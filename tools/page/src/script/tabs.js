@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The views of the page, of which one is shown.
+// Views of the page. One of them is shown.
 
 class Tabs {
 	constructor() {
@@ -10,7 +10,7 @@ class Tabs {
 		this.list.addEventListener("keydown", event => this.key(event));
 	}
 
-	/** Adds a view. `make` gives its children when it is shown for the first time. */
+	/** Adds a view. `make` returns its children when the view is shown for the first time. */
 	add(name, title, make, style) {
 		const tab = element("button", {
 			type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, "aria-selected": "false", tabindex: "-1",

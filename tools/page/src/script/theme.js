@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// Light and dark, and the colours for the canvases.
+// Light and dark theme, and the colours of the canvases.
 
 const THEMES = ["auto", "light", "dark"];
 
@@ -27,7 +27,7 @@ class Theme {
 		this.changed();
 	}
 
-	/** The colours of the style sheet. */
+	/** Reads the colours of the style sheet. */
 	read() {
 		const style = getComputedStyle(document.documentElement);
 		const get = name => style.getPropertyValue(`--${name}`).trim();
@@ -40,7 +40,7 @@ class Theme {
 		this.font = getComputedStyle(document.body).fontFamily;
 	}
 
-	/** A colour that is the same for the same text. */
+	/** Returns a colour that is the same for equal texts. */
 	ofText(text) {
 		let hash = 0;
 		for (let i = 0; i < text.length; i++)
@@ -48,7 +48,7 @@ class Theme {
 		return this.hues[(hash >>> 7) % this.hues.length];
 	}
 
-	/** The colour of a thread's state. */
+	/** Returns the colour of a thread's state. */
 	ofState(state) {
 		switch (state) {
 		case RUNNING: return this.run;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// The timeline: rows of CPUs and threads over time, and what is chosen there.
+// Timeline: rows of CPUs and threads over time, and the chosen thing.
 
 const OVERVIEW = 38, RULER = 24;
 
-/** Pixels by which the mouse may miss an event or a short slice. */
+/** Distance in pixels at which a click still chooses an event or a short slice. */
 const REACH = 4;
 
 class Timeline {
-	/** `chosen` is called when something else is chosen, or nothing. */
+	/** `chosen` is called with the chosen thing, or with null, after each choice. */
 	constructor(trace, theme, chosen) {
 		this.trace = trace;
 		this.theme = theme;
@@ -20,7 +20,7 @@ class Timeline {
 		this.levels = new Levels(trace, () => this.redraw());
 		this.frames = new Frames();
 		this.selection = null;
-		/** What was found (search.js). */
+		/** Hits of the search (search.js). */
 		this.found = null;
 		this.measured = null;
 		this.mouse = null;
@@ -42,7 +42,7 @@ class Timeline {
 		new ResizeObserver(() => this.resize()).observe(this.scroller);
 	}
 
-	/** Fits the canvases into what the page has for them. */
+	/** Adjusts the canvases to the size of their places on the page. */
 	resize() {
 		this.width = this.scroller.clientWidth;
 		this.height = this.scroller.clientHeight;
@@ -57,7 +57,7 @@ class Timeline {
 		this.arranged();
 	}
 
-	/** The rows have changed: what is chosen is in another one, or in none. */
+	/** Handles changed rows: the chosen thing is in another row, or in none. */
 	arranged() {
 		const thing = this.selection;
 		this.levels.look(this.view, this.span);
@@ -70,7 +70,7 @@ class Timeline {
 		this.redraw();
 	}
 
-	/** Shows another time, in which other threads may be active. */
+	/** Handles a changed view, in which other threads may be active. */
 	moved() {
 		this.levels.look(this.view, this.span);
 		this.redraw();
@@ -83,14 +83,14 @@ class Timeline {
 		}, 150);
 	}
 
-	/** Shows all threads, or those that do more than sleep in what is to be seen. */
+	/** Shows all threads, or only threads that are active in the view. */
 	showActive(only) {
 		this.rows.activeIn = only ? this.view : null;
 		this.rows.arrange();
 		this.arranged();
 	}
 
-	/** Paints soon, once. */
+	/** Schedules one repaint. */
 	redraw() {
 		if (this.isDue)
 			return;
@@ -105,7 +105,7 @@ class Timeline {
 		});
 	}
 
-	/** Pixels for the time. */
+	/** Width of the time axis in pixels. */
 	get span() {
 		return Math.max(1, this.width - LABELS);
 	}
@@ -210,7 +210,7 @@ class Timeline {
 		frame.colour = null;
 	}
 
-	/** How the slices of a lane look. */
+	/** Returns the appearance of a lane's slices. */
 	look(kind) {
 		const { theme, trace, found } = this;
 		const threads = found && found.threads.size > 0 ? found.threads : this.selection?.threads;
@@ -274,12 +274,12 @@ class Timeline {
 		}
 	}
 
-	/** The time at a distance from the canvas' left. */
+	/** Returns the time at a distance from the left of the canvas. */
 	time(x) {
 		return this.view.from + (x - LABELS) / this.span * this.view.span;
 	}
 
-	/** What is at a place of the canvas; null if nothing is. */
+	/** Returns the thing at a point of the canvas, or null. */
 	thingAt(x, y) {
 		const row = this.rows.list[this.rows.at(y + this.scroller.scrollTop)];
 		if (!row)
@@ -316,7 +316,7 @@ class Timeline {
 		this.redraw();
 	}
 
-	/** Chooses a thing and brings it to where it can be seen. */
+	/** Chooses a thing and makes it visible. */
 	reveal(thing) {
 		const { row } = thing;
 		const { scrollTop } = this.scroller;
@@ -327,7 +327,7 @@ class Timeline {
 		this.choose(thing);
 	}
 
-	/** The thing before (-1) or behind (1) the chosen one in its lane. */
+	/** Chooses the thing before (-1) or after (1) the chosen one in its lane. */
 	step(by) {
 		const thing = this.selection;
 		if (!thing || !thing.band)
@@ -339,7 +339,7 @@ class Timeline {
 			this.reveal((isMark ? ofMark : ofSlice)(thing.row, thing.band, thing.of, index));
 	}
 
-	/** Shows what was measured, or what is chosen, as large as it goes. */
+	/** Zooms in on the measured range, or on the chosen thing. */
 	zoomToChosen() {
 		const thing = this.selection;
 		if (this.measured) {

@@ -7,7 +7,7 @@ const SLICE_COLUMNS = ["slice-pauses", "slice-lengths", "slice-values"];
 const MARK_COLUMNS = ["mark-pauses", "mark-events", "mark-threads", "mark-counts"];
 
 class Trace {
-	/** Reads it from the page. */
+	/** Reads the trace from the page. */
 	static async read() {
 		const trace = new Trace(JSON.parse(byId("trace").textContent));
 		const columns = names => Promise.all(names.map(column));
@@ -21,11 +21,11 @@ class Trace {
 		return trace;
 	}
 
-	/** With the index: what html.rs writes as JSON. */
+	/** `index` is the JSON that html.rs writes. */
 	constructor(index) {
 		this.index = index;
 		this.report = index.report;
-		/** Nanoseconds. */
+		/** Duration in nanoseconds. */
 		this.duration = Math.max(1, index.report.duration_ns);
 		this.cpus = index.cpus.map(cpu => ({
 			number: cpu,
@@ -36,19 +36,19 @@ class Trace {
 		this.threads = index.threads.map((thread, place) => ({ ...thread, place, lanes: {} }));
 	}
 
-	/** A thread by its place, as "comm tid". */
+	/** Returns the name of the thread at a place: "comm tid". */
 	threadName(place) {
 		const thread = this.threads[place];
 		return thread ? `${thread.comm || "?"} ${thread.tid}` : "a thread that ran little";
 	}
 
-	/** An interrupt by its place. */
+	/** Returns the name of the interrupt at a place. */
 	interruptName(place) {
 		const { is_hard, number, name } = this.index.interrupts[place];
 		return `${is_hard ? "irq" : "softirq"} ${number} ${name}`;
 	}
 
-	/** What a thread's state is called: a number of stateOf(). */
+	/** Returns the name of a thread's state, which is a number of stateOf(). */
 	stateName(state) {
 		switch (state) {
 		case RUNNING: return "running";
@@ -58,12 +58,13 @@ class Trace {
 		}
 	}
 
-	/** The time of day of so many nanoseconds from the begin on. */
+	/** Returns the time of day of a moment in nanoseconds from the begin of the trace. */
 	timeOfDay(ns) {
 		return timeOfDay(this.index.begin_s, this.index.begin_ns, ns);
 	}
 
-	/** Nanoseconds from the begin on, of a number or text: nanoseconds since 1970. */
+	/** Returns nanoseconds from the begin of the trace. `epoch` is in nanoseconds since 1970, as a number or
+	 * a text. */
 	sinceBegin(epoch) {
 		return Number(BigInt(epoch) - BigInt(this.index.begin_s) * 1000000000n - BigInt(this.index.begin_ns));
 	}

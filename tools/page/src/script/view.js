@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-// Which part of the trace's time is to be seen.
+// The visible range of the trace's time.
 
-/** It is never shorter: nanoseconds. */
+/** Shortest length in nanoseconds. */
 const SHORTEST = 50;
 
 class View {
-	/** Of a trace of so many nanoseconds; calls `changed` after each change. */
+	/** For a trace of `duration` nanoseconds. `changed` is called after each change. */
 	constructor(duration, changed) {
 		this.duration = duration;
 		this.changed = changed;
@@ -18,7 +18,7 @@ class View {
 		return this.to - this.from;
 	}
 
-	/** From this time to that, as far as the trace has it. */
+	/** Shows a range of time, limited to the trace. */
 	show(from, to) {
 		const span = Math.min(this.duration, Math.max(SHORTEST, to - from));
 		const middle = (from + to) / 2;
@@ -27,26 +27,26 @@ class View {
 		this.changed();
 	}
 
-	/** So many times as much, with `at` staying where it is. */
+	/** Multiplies the length by `factor`. The time `at` keeps its position. */
 	zoom(factor, at) {
 		const span = Math.min(this.duration, Math.max(SHORTEST, this.span * factor));
 		const from = at - (at - this.from) * span / this.span;
 		this.show(from, from + span);
 	}
 
-	/** So many nanoseconds later. */
+	/** Moves the view by `ns` nanoseconds. */
 	pan(ns) {
 		const by = Math.min(Math.max(ns, -this.from), this.duration - this.to);
 		this.show(this.from + by, this.to + by);
 	}
 
-	/** All. */
+	/** Shows the whole trace. */
 	fit() {
 		this.show(0, this.duration);
 	}
 
-	/** So that this is to be seen, with something around it; as near as before, if it fits, and not too far
-	 * away. */
+	/** Makes a range visible, with some time around it. The length of the view stays the same, if the range
+	 * fits and is not far too short for it. */
 	reveal(from, to) {
 		const length = to - from;
 		const span = Math.min(Math.max(this.span, length * 1.5), Math.max(length * 1000, this.duration / 1000));

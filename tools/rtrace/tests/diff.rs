@@ -48,7 +48,7 @@ fn packets(seed: u64, open_us: u64, lossy: Option<u64>) -> Vec<Vec<u8>> {
         };
         let packet = PacketBuilder::new(Layout::Compact, 0, round, after(0));
         let packet = match lossy {
-            // The kernel counts up.
+            // The kernel's counter of discarded events is cumulative.
             Some(first) if round >= first => packet.discarded(3 * (round - first + 1).min(40)),
             _ => packet,
         };
@@ -73,7 +73,7 @@ fn rtrace(words: &[&str], a: &Path, b: &Path) -> Command {
     command
 }
 
-/// The comparison, and the changes that exceed the variation: kind, name and quantity.
+/// Returns the comparison, and the changes that exceed the variation: kind, name and quantity.
 fn compare(a: &TempDir, b: &TempDir) -> (Value, Vec<String>) {
     let assert = rtrace(&["--json"], a.path(), b.path()).assert().success();
     let compared: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
@@ -108,7 +108,7 @@ fn one_slower_call_is_found() {
         marked,
         ["calls openat ns_per_second", "calls openat p50_ns"]
     );
-    // The figures are those of the report.
+    // The figures equal the figures of the report.
     let report = Command::cargo_bin("rtrace")
         .unwrap()
         .args(["report", "--syscalls", "--json"])

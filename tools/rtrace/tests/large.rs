@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Traces of large machines, and traces that claim to be large: every reader and export has the files and the
-//! memory that it needs.
+//! Traces of large machines, and traces that claim to be large. The limits on open files and on memory suffice
+//! for every reader and export.
 
 use assert_cmd::cargo::cargo_bin;
 use assert_cmd::Command;
@@ -98,7 +98,7 @@ fn a_trace_of_many_streams_is_read() {
     tool.arg(page).arg(dir.path()).assert().success();
 }
 
-/// Where the system does not allow so many files, that is said, and nothing is left of an export.
+/// If the limit on open files is too low, a message says it, and an export leaves no file.
 #[test]
 fn without_files_that_is_said() {
     let dir = TempDir::new().unwrap();
@@ -123,7 +123,7 @@ fn without_files_that_is_said() {
     }
 }
 
-/// A stream whose one packet claims so many bytes, and begins with these events.
+/// Writes a stream of one packet that claims this number of bytes, and begins with these events.
 fn claim(dir: &Path, cpu: u32, bytes: u64, packet: Vec<u8>) {
     use rtrace_abi::packet::PacketHeader;
     let mut packet = packet;
@@ -138,8 +138,8 @@ fn claim(dir: &Path, cpu: u32, bytes: u64, packet: Vec<u8>) {
     file.set_len(bytes).unwrap();
 }
 
-/// The bound is 384 KiB for each stream and 16 MiB for one event at a time; the rest of what the process
-/// may have is its program. 64 packets of 1 GiB each are far beyond it.
+/// Memory limit. The bound is 384 KiB for each stream and 16 MiB for one event at a time; the program has the
+/// rest. 64 packets of 1 GiB each far exceed the limit.
 const MEMORY: &str = "-v 524288";
 
 #[test]
@@ -151,10 +151,10 @@ fn packets_that_claim_to_be_large_need_no_memory() {
     for cpu in 1..64 {
         let begin = PacketBuilder::new(Layout::Compact, cpu, 0, 0).softirq(2, 1);
         let packet = if cpu % 16 == 0 {
-            // A text that does not end soon.
+            // This text ends only after 20 MiB.
             begin.event(EXEC, 3, &vec![b'a'; 20 << 20]).close(9, 8)
         } else {
-            // The rest is not read.
+            // The rest of the packet is not read.
             begin.event(30, 3, &[]).close(9, 8)
         };
         claim(dir.path(), cpu, CLAIMED, packet);
@@ -169,7 +169,7 @@ fn packets_that_claim_to_be_large_need_no_memory() {
     }
 }
 
-/// A description, or what is beside a trace, may claim any size.
+/// The description, and each file beside a trace, may claim any size.
 #[test]
 fn texts_that_are_large_are_refused() {
     let dir = TempDir::new().unwrap();
@@ -182,7 +182,7 @@ fn texts_that_are_large_are_refused() {
     assert.stderr(contains("it has more than 64 MiB"));
 }
 
-/// A gap of eleven days is one table.
+/// A gap of eleven days makes one table.
 #[test]
 fn top_has_one_table_of_a_gap() {
     const S: u64 = synthetic::FREQUENCY;

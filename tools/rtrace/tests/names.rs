@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names of threads and processes: each view shows the one of that time.
+//! Names of threads and processes: each view shows the name at that time.
 
 use assert_cmd::Command;
 use rtrace_abi::header::Layout;
@@ -28,8 +28,7 @@ fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
     PacketBuilder::new(Layout::Compact, cpu, number, begin)
 }
 
-/// Writes a trace in which tasks are renamed, and where exec says which thread it was; its events have
-/// these contexts.
+/// Writes a trace with renamed tasks, in which exec has the thread's former id. Its events have these contexts.
 fn write(dir: &Path, contexts: &str, streams: &[(u32, Vec<Vec<u8>>)]) {
     synthetic::write(dir, Layout::Compact, streams).unwrap();
     let path = dir.join("metadata");
@@ -80,9 +79,12 @@ fn openat(builder: PacketBuilder, from: u64, to: u64) -> PacketBuilder {
         .syscall_exit(OPENAT_EXIT, to * US, 3)
 }
 
-/// `sh` calls itself `second` and makes process 8, which executes `true` and makes thread 9. The first
-/// thread ends; 9 calls itself `helper` and executes `false`: it is 8 then, and ends. `second` makes
-/// another process 8, which executes `cat`.
+/// Writes a trace with these steps:
+///
+/// 1. `sh` renames itself to `second` and creates process 8.
+/// 2. Process 8 executes `true` and creates thread 9. The first thread exits.
+/// 3. Thread 9 renames itself to `helper` and executes `false`. With the exec, its id becomes 8. It exits.
+/// 4. `second` creates another process 8, which executes `cat`.
 fn story(dir: &Path) {
     let mut one = packet(0, 0, 0).switch(10 * US, IDLE, (7, "sh"));
     one = openat(one, 20, 25);
@@ -96,7 +98,7 @@ fn story(dir: &Path) {
         .fork(80 * US, (8, "true"), (9, "true"), 8)
         .switch_from(90 * US, (8, "true"), ENDED, (9, "true"));
     one = rename(one, 95 * US, 9, "true", "helper");
-    // A call during which the thread gets another id: only execve can be.
+    // The thread's id changes during this call. In a real trace, only execve can do this.
     one = one.openat(100 * US, "/bin/false");
     one = rename(one, 109 * US, 8, "helper", "false");
     one = one
@@ -127,7 +129,7 @@ fn json(arguments: &[&str], dir: &Path) -> Value {
     serde_json::from_slice(&output(&[&["report", "--json"], arguments].concat(), dir)).unwrap()
 }
 
-/// Of each row these two, as `name/id`.
+/// Returns the name and this id of each row, as `name/id`.
 fn named(rows: &Value, id: &str) -> Vec<String> {
     let rows = rows.as_array().unwrap().iter();
     let mut rows: Vec<_> = rows
@@ -172,7 +174,7 @@ fn rows_of_exports_have_the_name_at_that_time() {
     assert_eq!(who("syscall_entry_openat"), begin);
     let end = ["sh/7", "second/7", "true/8", "false/8", "false/8", "cat/8"];
     assert_eq!(who("syscall_exit_openat"), end);
-    // The event says which name there was before.
+    // The event has the former name.
     let renamed = ["sh/7", "second/8", "true/9", "helper/8"];
     assert_eq!(who("task_rename"), renamed);
     let script = text(
@@ -187,8 +189,8 @@ fn rows_of_exports_have_the_name_at_that_time() {
     assert_eq!(names, expected, "{script}");
 }
 
-/// The kernel emits `task_rename` before it changes the name: a thread that is preempted in between
-/// still shows the old one.
+/// The kernel emits `task_rename` before it changes the name. A thread that is preempted between the two still
+/// shows the old name.
 #[test]
 fn a_preempted_rename_does_not_bring_the_old_name_back() {
     let dir = TempDir::new().unwrap();
@@ -200,7 +202,7 @@ fn a_preempted_rename_does_not_bring_the_old_name_back() {
     one = openat(one, 60, 65)
         .switch(70 * US, (7, "true"), IDLE)
         .switch(80 * US, IDLE, (7, "true"));
-    // Its next name is the old one again, and that `task_rename` was not recorded.
+    // The thread has its old name again; this `task_rename` was not recorded.
     let one = one
         .switch(90 * US, (7, "sh"), IDLE)
         .switch(100 * US, IDLE, (7, "sh"));
@@ -214,7 +216,7 @@ fn a_preempted_rename_does_not_bring_the_old_name_back() {
     assert_eq!(who, ["true/7", "sh/7"], "{text}");
 }
 
-/// Reused ids are rows of their own, and exec in another thread goes on in the row of the process.
+/// Each thread with a reused id has its own row. An exec in another thread continues the row of the process.
 #[test]
 fn rows_of_reports_are_of_one_thread_or_process() {
     let dir = TempDir::new().unwrap();
@@ -271,13 +273,13 @@ fn tables_of_top_and_tracks_are_of_one_thread() {
     assert_eq!(tracks, [second, second, first, (8, 9), first, again]);
 }
 
-/// Perfetto takes an id for the same thread until it hears of a new task.
+/// Perfetto takes an id for the same thread until it reads an event of a new task.
 #[test]
 fn perfetto_hears_of_new_tasks_with_old_ids() {
     let dir = TempDir::new().unwrap();
     story(dir.path());
     let bytes = output(&["export", "perfetto"], dir.path());
-    // Field 235, its length, and in it the thread and the name.
+    // Field 235, its length, and its contents: the thread and the name.
     let new = b"\xda\x0e\x0e\x08\x08\x12\x06second";
     let found = bytes
         .windows(new.len())
@@ -303,7 +305,7 @@ fn with_contexts(pid: i32, tid: i32, name: &str, record: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The contexts of an event say what the thread is called from then on.
+/// From this event on, the thread has the name in the contexts.
 #[test]
 fn contexts_name_threads() {
     let dir = TempDir::new().unwrap();
@@ -320,7 +322,7 @@ fn contexts_name_threads() {
     assert_eq!(named(&report["syscalls"]["processes"], "pid"), ["second/7"]);
 }
 
-/// A name is recorded beside an event, and no id.
+/// The context of an event has a name, but no id.
 #[test]
 fn a_name_without_an_id_is_shown() {
     let dir = TempDir::new().unwrap();
@@ -351,8 +353,8 @@ fn a_name_without_an_id_is_shown() {
     }
 }
 
-/// Without `sched_switch`, as `rtrace trace` records: the call of the thread that executes a program goes on
-/// under the id of the process, and those of the others do not end.
+/// Traces without `sched_switch`, as `rtrace trace` records them. The call of the thread that executes a
+/// program continues under the id of the process. Calls of the other threads do not end.
 #[test]
 fn exec_in_another_thread_ends_as_the_process() {
     let dir = TempDir::new().unwrap();
@@ -399,7 +401,8 @@ fn exec_in_another_thread_ends_as_the_process() {
     );
 }
 
-/// CPU 0 lacks packets, CPU 1 events that were discarded, CPU 2 what came first.
+/// Writes a trace with losses. CPU 0 lacks packets, CPU 1 lacks discarded events, CPU 2 lacks its first
+/// packets.
 fn lossy(dir: &Path) {
     let (make, cc, ld) = ((7, "make"), (8, "cc"), (9, "ld"));
     let zero = packet(0, 0, 0)
@@ -439,7 +442,7 @@ fn lossy(dir: &Path) {
     );
 }
 
-/// All views have the same account of CPU time, also where events were lost.
+/// All views agree on CPU time, even if events were lost.
 #[test]
 fn there_is_one_account_of_cpu_time() {
     for make in [story, lossy] {

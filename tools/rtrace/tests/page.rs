@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace report --html` on synthetic traces: what the page holds. What it shows, and whether it can be
-//! operated, `scripts/page-test` says.
+//! `rtrace report --html` on synthetic traces: contents of the page. `scripts/page-test` checks the page in a
+//! browser.
 
 use assert_cmd::Command;
 use base64::prelude::{Engine, BASE64_STANDARD};
@@ -33,13 +33,13 @@ const ALL: [&str; 6] = [
     "--irq",
 ];
 
-/// A trace, and where its page shall be.
+/// A trace, and the path of its page.
 struct Place {
     dir: TempDir,
 }
 
 impl Place {
-    /// With a trace of these streams.
+    /// Writes a trace with these streams.
     fn new(streams: &[(u32, Vec<Vec<u8>>)]) -> Self {
         let dir = TempDir::new().unwrap();
         synthetic::write(&dir.path().join("trace"), Layout::Compact, streams).unwrap();
@@ -62,7 +62,7 @@ impl Place {
         command
     }
 
-    /// The page that it writes.
+    /// Returns the page.
     fn page(&self, options: &[&str]) -> Page {
         let options = [options, &["--force"]].concat();
         let options = &options;
@@ -82,7 +82,7 @@ impl Place {
 struct Page(String);
 
 impl Page {
-    /// What is in the element of this name.
+    /// Returns the contents of the element with this name.
     fn element(&self, name: &str) -> &str {
         let begin = format!("id=\"{name}\">");
         let (_, rest) = self.0.split_once(&begin).unwrap();
@@ -114,7 +114,7 @@ impl Page {
         numbers
     }
 
-    /// The slices of each lane: its kind, whose it is, and of each slice begin, end and number.
+    /// Returns the slices of each lane: its kind, its owner, and the begin, end and number of each slice.
     fn lanes(&self) -> Vec<(String, u64, Vec<[u64; 3]>)> {
         let names = ["slice-pauses", "slice-lengths", "slice-values"];
         let mut columns = names.map(|name| self.column(name).into_iter());
@@ -142,8 +142,8 @@ impl Page {
     }
 }
 
-/// `sh` is woken at 10 us, runs from 12 to 60 us and then sleeps; it reads from 20 to 50 us, meanwhile
-/// comes a disk's interrupt, from 30 to 34 us.
+/// Writes a trace. `sh` is woken at 10 us, runs from 12 to 60 us and then sleeps. It reads from 20 to 50 us. A
+/// disk interrupts it from 30 to 34 us.
 fn known() -> Place {
     let zero = PacketBuilder::new(Layout::Compact, 0, 0, 0)
         .wake(WAKING, 10 * US, SHELL)
@@ -176,7 +176,7 @@ fn the_timeline_has_what_happened() {
     assert_eq!(index["losses"], json!([]));
     assert_eq!(index["date"], "2023-11-14 22:13:20.000 UTC");
     let lane = |kind: &str, slices: &[[u64; 3]]| (kind.to_owned(), 0, slices.to_vec());
-    // States: on CPU 0, so 1 in bit 4; woken is 1, blocked in the way of number 1 is 4.
+    // On CPU 0, bit 4 of a running state is 1. The number of woken is 1; the number of blocked in way 1 is 4.
     let expected = [
         lane("tasks", &[[12_000, 60_000, 0]]),
         lane("hard", &[[30_000, 34_000, 0]]),
@@ -233,7 +233,7 @@ fn the_tables_are_the_answers() {
     for name in ["syscalls", "threads", "cpu", "irq"] {
         assert_eq!(report[name], answers[name], "{name}");
     }
-    // JavaScript would round nanoseconds since 1970.
+    // JavaScript would round nanoseconds since 1970, so they are texts.
     let woken = &answers["latency"]["worst"][0]["woken_ns"];
     assert_eq!(report["latency"]["worst"][0]["woken_ns"], woken.to_string());
     for name in ["histogram", "threads"] {
@@ -242,13 +242,13 @@ fn the_tables_are_the_answers() {
     for name in ["env", "duration_ns", "recorded", "lost", "trace"] {
         assert_eq!(report[name], answers[name], "{name}");
     }
-    // One question alone.
+    // A page with one question only.
     let report = &place.page(&["--cpu"]).index()["report"];
     assert_eq!(report["cpu"], answers["cpu"]);
     assert!(report.get("threads").is_none(), "{report}");
 }
 
-/// Forgets the events whose names begin so.
+/// Deletes the events whose names have this prefix from the description.
 fn forget(place: &Place, prefix: &str) {
     let path = place.trace().join("metadata");
     let text = fs::read_to_string(&path).unwrap();
@@ -279,7 +279,7 @@ fn what_cannot_be_answered_is_left_out_and_named() {
         ["--syscalls", "--io", "--locks", "--profile"]
     );
     assert!(index["report"].get("cpu").is_some());
-    // Who asks for it hears that it cannot be answered, and keeps the page that is there.
+    // An explicit question without its events is an error, and the old page stays.
     let before = fs::read(place.file()).unwrap();
     place
         .report(&["--syscalls", "--force"])
@@ -328,7 +328,7 @@ fn losses_have_their_place() {
     let packet = |number, begin| PacketBuilder::new(Layout::Compact, 3, number, begin);
     let stream = vec![
         packet(0, 0).switch(10 * US, IDLE, SHELL).close(20 * US, 8),
-        // Two packets are missing, and five events of this one.
+        // Two packets are missing, and five events of this packet.
         packet(3, 50 * US)
             .switch(55 * US, SHELL, IDLE)
             .discarded(5)
@@ -427,7 +427,7 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
     assert_eq!(fs::read_to_string(place.file()).unwrap(), "old");
     assert_eq!(others(&place), ["page.html"]);
 
-    // A page of what is left of a damaged trace says so.
+    // The page of a damaged trace has a warning.
     fs::write(&stream, vec![7; 4096]).unwrap();
     place
         .report(&["--force"])

@@ -87,7 +87,7 @@ fn an_answer_has_the_values_of_the_trace() {
         rows("SELECT is_complete, comm FROM slices", &[dir]),
         json!([{"is_complete": true, "comm": "sh"}])
     );
-    // Above the integers of SQLite.
+    // This value exceeds the integers of SQLite.
     assert_eq!(
         rows("SELECT wide, level, pairs, kind FROM every_type", &[dir]),
         json!([{"wide": "9305357566071262703", "level": -3, "pairs": "[1,2,3,0,1]", "kind": "HIGH"}])
@@ -167,7 +167,7 @@ fn traces_are_told_apart() {
             {"trace": other.path().to_str().unwrap(), "calls": 2},
         ])
     );
-    // A table that only one of them has.
+    // Only one of the traces has this table.
     let third = TempDir::new().unwrap();
     write(third.path(), vec![packet(0, 0, S).close(S + US, 8)]);
     assert_eq!(
@@ -256,7 +256,7 @@ fn a_signal_ends_a_query() {
     let trace = opens(1);
     let out = TempDir::new().unwrap();
     let file = out.path().join("answer");
-    // A query without end.
+    // A query that never ends.
     let sql =
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n";
     let mut child = std::process::Command::new(cargo_bin("rtrace"))
@@ -265,7 +265,7 @@ fn a_signal_ends_a_query() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Signals are caught once the library that catches them has opened its sockets.
+    // The library that catches signals opens sockets first. When the sockets are there, signals are caught.
     let status = format!("/proc/{}/status", child.id());
     let caught = || {
         let status = fs::read_to_string(&status).unwrap();

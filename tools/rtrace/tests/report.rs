@@ -27,7 +27,7 @@ fn json(dir: &Path) -> Value {
     json_with_code(dir, 0)
 }
 
-/// The report of a trace with parts missing is an error.
+/// Returns the JSON report of a trace. A trace with missing parts has an error code.
 fn json_with_code(dir: &Path, code: i32) -> Value {
     let output = rtrace()
         .args(["report", "--json"])
@@ -37,8 +37,8 @@ fn json_with_code(dir: &Path, code: i32) -> Value {
     serde_json::from_slice(&output.get_output().stdout).unwrap()
 }
 
-/// Two CPUs. On CPU 0 `make` runs for 3 ms and is idle for 6; on CPU 1 two packets are
-/// missing, and 5 events.
+/// Writes a trace of two CPUs. On CPU 0 `make` runs for 3 ms and the CPU is idle for 6. On CPU 1 two packets
+/// and 5 events are missing.
 fn write(dir: &Path, layout: Layout) {
     let idle = (0, "swapper/0");
     let make = (7, "make");
@@ -91,7 +91,7 @@ fn json_counts_everything() {
         assert_eq!(report["cpus"][0]["idle_ns"], 7_000_000);
         assert_eq!(report["cpus"][1]["lost"], 5);
         assert_eq!(report["cpus"][1]["packets_lost"], 2);
-        // No time is charged from the gap on to the end of the packet in which events were discarded.
+        // From the gap to the end of the packet with discarded events, no time is charged.
         let tasks = report["tasks"].as_array().unwrap().iter();
         let tasks: Vec<_> = tasks
             .map(|task| (&task["comm"], &task["tid"], &task["cpu_time_ns"]))
@@ -139,7 +139,7 @@ fn text_ends_with_the_totals() {
         .stdout(contains("more event types"));
 }
 
-/// What rtraced put beside the trace, in this state and with these counters.
+/// Writes the `.recording` file that rtraced leaves beside a trace, in this state and with these counters.
 fn end(dir: &Path, state: &str, stats: &str) {
     let uuid = synthetic::uuid_text(synthetic::UUID);
     let text = format!("trace {uuid}\nstate {state}\nunwritten 3\n{stats}");
@@ -150,7 +150,7 @@ fn end(dir: &Path, state: &str, stats: &str) {
 fn chunks_are_reported_together_and_one_by_one() {
     let dir = TempDir::new().unwrap();
     let idle = (0, "swapper/0");
-    // Chunk 1 has a switch to make, chunk 2 that away from it; chunk 3 is being written.
+    // Chunk 1 has a switch to `make`, chunk 2 the switch away from it. Chunk 3 is being written.
     let parts = [
         PacketBuilder::new(Layout::Compact, 0, 0, 0)
             .switch(MS, idle, (7, "make"))
@@ -204,8 +204,7 @@ fn chunks_are_reported_together_and_one_by_one() {
         .success()
         .stdout(contains("A trace from its chunk 2 on"));
 
-    // Nobody can say what is lost while it is being written, but the packets: of a chunk, what it
-    // did not lose before.
+    // While a chunk is written, only its lost packets are known. Losses before the chunk do not count for it.
     let third = json(&dir.path().join(".chunk-000003.new"));
     assert_eq!((&third["recorded"], &third["lost"]), (&1.into(), &1.into()));
     assert_eq!(third["packets_before"], 0);
@@ -227,10 +226,10 @@ fn chunks_are_reported_together_and_one_by_one() {
     );
     assert_eq!(all["bytes"], 2 * 4096);
     assert_eq!(all["duration_ns"], 5_000_000);
-    // From chunk to chunk the task goes on.
+    // The task continues from chunk to chunk.
     assert_eq!(all["tasks"][0]["comm"], "make");
     assert_eq!(all["tasks"][0]["cpu_time_ns"], 3_000_000);
-    // Without the first one that is what is known.
+    // Without the first chunk, the rest is reported.
     fs::remove_dir_all(dir.path().join("chunk-000001")).unwrap();
     let rest = json(dir.path());
     assert_eq!((&rest["recorded"], &rest["lost"]), (&1.into(), &4.into()));
@@ -240,7 +239,7 @@ fn chunks_are_reported_together_and_one_by_one() {
 fn the_kernels_counters_beside_the_trace_are_reported() {
     let dir = TempDir::new().unwrap();
     write(dir.path(), Layout::Compact);
-    // 20 in the gap, 5 discarded, 2 on a CPU without a stream, and 3 never written.
+    // 20 events are lost in the gap, 5 discarded, 2 lost on a CPU without a stream, and 3 never written.
     let stats = "cpu recorded overwritten full no_buffer\n\
                  0 5 0 0 0\n1 22 20 5 0\n2 0 0 0 2\ntotal 27 20 5 2\n";
     for (state, unfinished) in [("over", false), ("stopped", false), ("failed", true)] {
@@ -382,10 +381,10 @@ fn a_damaged_trace_is_an_error_with_its_place() {
         .stderr(contains("/nowhere/metadata"));
 }
 
-/// What babeltrace2 makes of a trace, and what it says of it; none if it is not there.
+/// Returns babeltrace2's text of a trace, and its messages; none if babeltrace2 is not installed.
 fn babeltrace2(dir: &Path) -> Option<(String, String)> {
     let Ok(output) = process::Command::new("babeltrace2").arg(dir).output() else {
-        // Not eprintln!: the test harness would keep that to itself.
+        // The test harness would capture the output of eprintln!.
         let _ = writeln!(
             io::stderr(),
             "SKIP: babeltrace2 is not there to compare with"
@@ -417,7 +416,7 @@ fn babeltrace2_agrees() {
     }
 }
 
-/// What `PacketBuilder::every_type` writes, in babeltrace2's words.
+/// babeltrace2's text of `PacketBuilder::every_type`.
 const EVERY_TYPE: &str = "\
     { ready = 1, level = -3, mask = 0x1ABC, kind = ( \"HIGH\" : container = 4 ), \
     wide = 9305357566071262703, state = ( \"a \\\"wait\\\"\" : container = 5 ), \

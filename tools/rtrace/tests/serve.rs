@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace report --serve`: which requests it answers, and that a signal ends it.
+//! `rtrace report --serve`: the requests that it answers, and its end by a signal.
 
 use rtrace_abi::header::Layout;
 use rustix::process::{kill_process, Pid, Signal};
@@ -51,7 +51,7 @@ impl Served {
         }
     }
 
-    /// The answer to these bytes.
+    /// Sends these bytes, and returns the answer.
     fn send(&self, request: &str) -> String {
         let mut connection = TcpStream::connect(&self.host).unwrap();
         connection
@@ -59,7 +59,7 @@ impl Served {
             .unwrap();
         connection.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
-        // The server may close the connection before it has read all.
+        // The server may close the connection before it has read the whole request.
         let _ = connection.read_to_end(&mut answer);
         String::from_utf8(answer).unwrap()
     }
@@ -140,7 +140,7 @@ fn it_refuses_other_hosts_methods_and_large_requests() {
     let (host, token) = (&served.host, &served.token);
     let (_, port) = host.split_once(':').unwrap();
     let get = format!("GET /{token}/part?from=0&to=1 HTTP/1.1\r\n");
-    // A name of another site that resolves to this machine.
+    // A hostname of another site that resolves to this machine.
     for line in [
         format!("Host: evil.example:{port}\r\n"),
         "Host: 127.0.0.1\r\n".to_owned(),
@@ -166,14 +166,14 @@ fn it_refuses_other_hosts_methods_and_large_requests() {
     ));
     assert!(["", "431"].contains(&status(&answer)), "{answer}");
     assert_eq!(status(&served.send("nonsense\r\n\r\n")), "400");
-    // It still answers.
+    // The server still answers.
     assert_eq!(status(&served.get(&format!("/{token}/"))), "200");
 }
 
 #[test]
 fn several_connections_do_not_wait_for_each_other_and_a_signal_ends_it() {
     let mut served = Served::new();
-    // They say nothing.
+    // These connections send nothing.
     let silent: Vec<_> = (0..8)
         .map(|_| TcpStream::connect(&served.host).unwrap())
         .collect();

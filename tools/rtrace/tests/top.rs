@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace top -i` on synthetic traces: what live tables hold, too.
+//! `rtrace top -i` on synthetic traces. Live tables have the same contents.
 
 use assert_cmd::Command;
 use predicates::str::contains;
@@ -22,8 +22,8 @@ fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
     PacketBuilder::new(Layout::Compact, cpu, number, begin)
 }
 
-/// Two seconds and a half. On CPU 0 `sh` runs from 100 ms to 300 ms and from 900 ms to 1200 ms, the second
-/// time after 4 ms of waiting; `cc` runs on CPU 1 from 500 ms on and is not switched away.
+/// Writes a trace of two and a half seconds. On CPU 0 `sh` runs from 100 ms to 300 ms and from 900 ms to 1200
+/// ms, the second time after a wait of 4 ms. On CPU 1 `cc` runs from 500 ms until the end.
 fn write(dir: &Path) {
     let zero = packet(0, 0, 0)
         .switch(100 * MS, IDLE, SHELL)
@@ -118,7 +118,7 @@ fn figures_are_those_of_each_second() {
     );
     let lost: Vec<_> = tables.iter().map(|table| &table["lost"]).collect();
     assert_eq!(lost, [0, 3, 0]);
-    // The idle tasks are in none.
+    // The tables do not contain the idle tasks.
     let rows = tables
         .iter()
         .flat_map(|table| table["threads"].as_array().unwrap());
@@ -183,7 +183,7 @@ fn errors_say_what_is_missing() {
     }
 }
 
-/// The exit of rt_sigreturn has no result: its field has a register of what the signal had interrupted.
+/// The exit of rt_sigreturn has no result: its field has a register of the interrupted code.
 #[test]
 fn a_return_from_a_signal_is_no_error() {
     let dir = TempDir::new().unwrap();

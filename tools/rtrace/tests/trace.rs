@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace trace -i` on synthetic traces: what live lines look like, too.
+//! `rtrace trace -i` on synthetic traces. Live lines look the same.
 
 use assert_cmd::Command;
 use predicates::prelude::*;
@@ -25,7 +25,7 @@ fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
     PacketBuilder::new(Layout::Compact, cpu, number, begin)
 }
 
-/// Opens a file as the kernel's record has it: numbers first.
+/// Adds a call of openat with the kernel's order of fields: numbers first.
 fn openat(
     builder: PacketBuilder,
     time: u64,
@@ -67,7 +67,7 @@ fn trace(dir: &Path, options: &[&str]) -> Command {
     command
 }
 
-/// The lines that it prints; on standard error the totals.
+/// Returns the printed lines. Standard error must have these totals.
 fn lines(dir: &Path, totals: &str) -> Vec<String> {
     let output = trace(dir, &[]).assert().success();
     let output = output.get_output();
@@ -79,7 +79,8 @@ fn lines(dir: &Path, totals: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// `sh` opens a file, is in a read while another task fails to open one, and goes on on another CPU.
+/// Writes a trace. `sh` opens a file, reads while another task fails to open a file, and continues on another
+/// CPU.
 fn calls(dir: &Path) {
     let zero = packet(0, 0, 0).switch(US, IDLE, SHELL);
     let zero = openat(zero, 10 * US, -100, 0o2000000, 0, b"/a\"b\n\xff")
@@ -138,14 +139,14 @@ fn a_call_is_one_line() {
 fn what_is_not_whole_is_said() {
     let dir = TempDir::new().unwrap();
     let first = packet(0, 0, 0)
-        // Whose it is, is not known yet.
+        // The thread on the CPU is not known yet.
         .syscall_exit(READ_EXIT, US, 1)
         .switch(2 * US, IDLE, SHELL)
         .syscall_exit(OPENAT_EXIT, 3 * US, -514)
         .read(4 * US, 1)
         .close(5 * US, 4096);
-    // The read may have ended, this be another one's end, and who runs is not known: a switch may be
-    // missing, too.
+    // The read may have ended in the gap, and this exit may belong to another read. The running thread is
+    // unknown, because a switch may be missing, too.
     let second = packet(0, 1, 10 * US)
         .discarded(7)
         .switch(11 * US, IDLE, SHELL)
@@ -190,7 +191,7 @@ fn every_type_has_a_text() {
     assert_eq!(lines(dir.path(), "1 events recorded, 0 lost"), [expected]);
 }
 
-/// The same table as `rtrace report` prints, behind the lines; into a file, too.
+/// `--summary` prints the table of `rtrace report` after the lines, also into a file.
 #[test]
 fn the_summary_is_that_of_report() {
     let dir = TempDir::new().unwrap();
@@ -261,7 +262,7 @@ fn errors_say_what_and_where() {
         .stderr(contains("--summary: ").and(contains("does not have")));
 }
 
-/// A trace whose output nobody reads any more ends without a word.
+/// If the reader of the output closes the pipe, the command ends without a message.
 #[test]
 fn a_closed_pipe_is_the_end() {
     let dir = TempDir::new().unwrap();
@@ -309,7 +310,7 @@ fn a_file_is_for_its_owner_and_new_unless_forced() {
     trace(&place, &forced).assert().success();
     assert!(!fs::read_to_string(&file).unwrap().contains("old"));
     has_mode(0o600);
-    // A link of another user.
+    // A symbolic link of another user.
     let other = dir.path().join("other");
     fs::write(&other, "other").unwrap();
     fs::remove_file(&file).unwrap();
@@ -321,7 +322,7 @@ fn a_file_is_for_its_owner_and_new_unless_forced() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "other");
 }
 
-/// The names of the calls that it prints with these options, with their first argument and what stands for the result.
+/// Returns the printed calls with these options: name, first argument and result.
 fn picked(dir: &Path, options: &[&str]) -> Vec<String> {
     let output = trace(dir, options).assert().success();
     let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
@@ -335,7 +336,7 @@ fn picked(dir: &Path, options: &[&str]) -> Vec<String> {
     text.lines().filter_map(call).collect()
 }
 
-/// Of these calls: openat = 3, openat = -2, read = 512, and a read that does not end.
+/// Options pick some of these calls: openat = 3, openat = -2, read = 512, and a read that does not end.
 #[test]
 fn a_filter_is_for_the_completed_call() {
     let dir = TempDir::new().unwrap();
@@ -360,7 +361,7 @@ fn a_filter_is_for_the_completed_call() {
             &["-e", "%file", "--filter", "filename ~ '/*' || ret < 0"],
             &[opened, failed],
         ),
-        // Each call has one of the fields; the filter of a call that does not have them is none.
+        // Each call has one of the fields. A filter does not apply to a call without its fields.
         (
             &["-e", "%desc", "--filter", "ret < 0 && dfd == 5"],
             &[failed, read, unfinished],
@@ -389,14 +390,14 @@ fn a_filter_is_for_the_completed_call() {
     }
 }
 
-/// The result of a call is not known where its end was lost: it is not printed as unfinished.
+/// If the end of a call was lost, its result is unknown: the call is not printed as unfinished.
 #[test]
 fn a_filter_by_result_excludes_calls_without_one() {
     let dir = TempDir::new().unwrap();
     let first = packet(0, 0, 0)
         .switch(US, IDLE, SHELL)
         .read(2 * US, 1)
-        // A kernel with the same filter has not recorded the end of the first call.
+        // A kernel with the same filter has not recorded the exit of the first call.
         .read(3 * US, 2)
         .syscall_exit(READ_EXIT, 4 * US, -11)
         .close(5 * US, 4096);

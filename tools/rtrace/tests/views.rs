@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The same trace in every view: each quantity has the same value in all of them, whatever is lost.
+//! The same trace in every view. Each quantity has the same value in all views, even after losses.
 
 #[path = "questions/machine.rs"]
 #[allow(dead_code)]
@@ -47,10 +47,10 @@ fn calls_of(json: &Value) -> Sums {
         .collect()
 }
 
-/// A slice of the page: the kind of its lane, its length, and what it is.
+/// A slice of the page: the kind of its lane, its length, and its value.
 type Slice = (String, u64, u64);
 
-/// The index of the page, and its slices.
+/// Returns the index of the page, and its slices.
 fn page(dir: &Path, out: &Path) -> (Value, Vec<Slice>) {
     let file = out.join("page.html");
     rtrace(&["report", "--html", file.to_str().unwrap()], dir);
@@ -84,7 +84,7 @@ fn page(dir: &Path, out: &Path) -> (Value, Vec<Slice>) {
         let kind = lane["kind"].as_str().unwrap();
         for _ in 0..lane["slices"].as_u64().unwrap() {
             let (ns, value) = columns.next().unwrap();
-            // The lowest bit says whether it stands for several.
+            // The lowest bit says whether the slice is mixed.
             assert_eq!(value & 1, 0);
             slices.push((kind.to_owned(), ns, value >> 1));
         }
@@ -92,7 +92,7 @@ fn page(dir: &Path, out: &Path) -> (Value, Vec<Slice>) {
     (index, slices)
 }
 
-/// The trace events that are slices.
+/// Returns the trace events that are slices.
 fn slices_of_chrome(dir: &Path) -> Vec<Value> {
     let json: Value = serde_json::from_slice(&rtrace(&["export", "chrome"], dir)).unwrap();
     let events = json["traceEvents"].as_array().unwrap().iter();
@@ -103,7 +103,7 @@ fn ns(slice: &Value) -> u64 {
     (slice["dur"].as_f64().unwrap() * 1000.0).round() as u64
 }
 
-/// The rows of a table in the folder `to`.
+/// Returns the rows of a table in the folder `to`.
 fn read_rows(to: &Path, table: &str) -> Vec<BTreeMap<String, Field>> {
     let folder = to.join(table).join("host=nowhere/date=2023-11-14");
     let files = fs::read_dir(folder).unwrap();
@@ -115,12 +115,12 @@ fn read_rows(to: &Path, table: &str) -> Vec<BTreeMap<String, Field>> {
         .collect()
 }
 
-/// A number; none if the cell is empty.
+/// Returns a number; none if the cell is empty.
 fn number(cell: &Field) -> Option<i64> {
     cell.to_string().parse().ok()
 }
 
-/// By name: the lines of `rtrace trace` with a duration, which it rounds.
+/// Returns, by name, the number of lines of `rtrace trace` with a duration. The command rounds durations.
 fn trace(dir: &Path) -> BTreeMap<String, u64> {
     let text = String::from_utf8(rtrace(&["trace", "-i"], dir)).unwrap();
     let mut calls = BTreeMap::new();
@@ -145,7 +145,7 @@ fn sum(times: impl IntoIterator<Item = (i64, u64)>) -> Running {
     running
 }
 
-/// The time of each row, in this field.
+/// Returns the sum of a field by thread.
 fn sum_of_rows(rows: &Value, field: &str) -> Running {
     let rows = rows.as_array().unwrap().iter();
     sum(rows.map(|row| (row["tid"].as_i64().unwrap(), row[field].as_u64().unwrap())))
@@ -180,7 +180,7 @@ fn unsigned(row: &Value, field: &str) -> u64 {
         .unwrap_or_else(|| panic!("no {field} in {row}"))
 }
 
-/// Everything that more than one view says of a trace.
+/// All views with quantities in common.
 struct Views<'a> {
     name: &'a str,
     dir: &'a Path,
@@ -279,7 +279,7 @@ impl<'a> Views<'a> {
                 ("top", top),
             ],
         );
-        // What threads do that do not run: the page has all of it in one place.
+        // Times in which threads do not run. The page has all of them in one lane.
         let doing = |is_it: fn(u64) -> bool| -> u64 {
             let states = self.slices.iter().filter(|(kind, ..)| kind == "states");
             states
@@ -443,7 +443,7 @@ impl<'a> Views<'a> {
         );
     }
 
-    /// Events lost, packets missing between others, and packets missing before the first.
+    /// Checks events lost, packets missing between others, and packets missing before the first.
     fn losses(&self) {
         let field = |name: &str| unsigned(&self.summary, name);
         let [lost, between, before] = ["lost", "packets_lost", "packets_before"].map(field);

@@ -94,10 +94,10 @@ fn a_call_ends_where_it_is_not_known_any_more() {
     let dir = TempDir::new().unwrap();
     let zero = packet(0, 0, S)
         .switch(S + 10 * US, IDLE, SHELL)
-        // Another exit: this one's was not recorded.
+        // This exit belongs to another call: the exit of the read was not recorded.
         .openat(S + 20 * US, "/a")
         .syscall_exit(READ_EXIT, S + 30 * US, 0)
-        // In the time that is missing.
+        // This call is within the gap.
         .openat(S + 40 * US, "/b")
         .close(S + 50 * US, 8);
     let one = packet(0, 1, S + 50 * US)
@@ -107,10 +107,10 @@ fn a_call_ends_where_it_is_not_known_any_more() {
     let two = packet(0, 2, S + 70 * US)
         .discarded(1)
         .switch(S + 75 * US, IDLE, SHELL)
-        // The thread ends in a call.
+        // The thread exits during this call.
         .openat(S + 80 * US, "/c")
         .switch_from(S + 90 * US, SHELL, 0x20, (9, "ls"))
-        // Until the end.
+        // This call is open until the end of the trace.
         .openat(S + 100 * US, "/d")
         .close(S + 110 * US, 8);
     write(dir.path(), &[(0, vec![zero, one, two])]);
@@ -170,7 +170,7 @@ fn slices_end_with_the_time_that_is_chosen() {
         .iter()
         .map(|(_, _, name, begin, took)| (name.as_str(), begin + took.unwrap()))
         .collect();
-    // Of the task the next event is the end.
+    // The slice of the task ends at the next event.
     assert_eq!(ends, [("sh", 40.0), ("openat", 30.0)]);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All formats of traces that are damaged: all that is not damaged is exported, and the exit code is an error.
+//! All formats, for damaged traces. Each format exports the undamaged rest, and the exit code is an error.
 
 use super::stacks::stacks;
 use super::{export, known};
@@ -23,7 +23,7 @@ fn stacks_of_two(dir: &Path) {
     fs::write(dir.join("channel0_cpu1"), bytes).unwrap();
 }
 
-/// Exports a trace, which may be damaged; whether it is.
+/// Exports a trace that may be damaged. Returns whether it is damaged.
 fn is_damaged(format: &str, dir: &Path, what: &str) -> bool {
     let out = TempDir::new().unwrap();
     let to = out.path().join("to");
@@ -42,7 +42,7 @@ fn is_damaged(format: &str, dir: &Path, what: &str) -> bool {
     }
 }
 
-/// Whatever the bytes of a stream are.
+/// A bit of a stream is flipped.
 #[test]
 fn a_damaged_stream_is_exported() {
     for (formats, write) in [
@@ -69,7 +69,7 @@ fn a_damaged_stream_is_exported() {
     }
 }
 
-/// A stream of zeros, and a description of which a part is: for every format.
+/// A stream of zeros, and a description with a zeroed part, for every format.
 #[test]
 fn every_format_shows_the_rest() {
     for (formats, write) in [
@@ -98,7 +98,7 @@ fn every_format_shows_the_rest() {
     }
 }
 
-/// The lines say where.
+/// The lines of errors have the place of the damage.
 #[test]
 fn a_damaged_place_is_among_the_rows() {
     let dir = TempDir::new().unwrap();
@@ -114,7 +114,7 @@ fn a_damaged_place_is_among_the_rows() {
     }
 }
 
-/// Losses and damage before a range of time are none of the range.
+/// Losses and damage before a range of time do not count for the range.
 #[test]
 fn a_range_has_its_own_losses() {
     let dir = TempDir::new().unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace export` on synthetic traces: what it writes is read back.
+//! `rtrace export` on synthetic traces. The tests read the exported files back.
 
 mod chrome;
 mod csv;
@@ -34,8 +34,8 @@ fn write(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
     synthetic::write(dir, Layout::Compact, streams).unwrap();
 }
 
-/// Two CPUs, from second 1 on. On CPU 0 `sh` runs from 10 us to 60 us, makes a call of 20 us, and a
-/// process. On CPU 1 a softirq of 5 us, and then 3 events and 2 packets are missing.
+/// Writes a trace of two CPUs, from second 1 on. On CPU 0 `sh` runs from 10 us to 60 us, makes a call of 20 us,
+/// and creates a process. CPU 1 has a softirq of 5 us; after that 3 events and 2 packets are missing.
 fn known(dir: &Path) {
     let zero = packet(0, 0, S)
         .wake(WAKING, S + 5 * US, SHELL)
@@ -63,7 +63,7 @@ fn export(options: &[&str], dir: &Path) -> Command {
     command
 }
 
-/// This command, without room for more than 512 bytes in a file.
+/// The same command with a limit of 512 bytes per file.
 fn without_room(options: &[&str], dir: &Path) -> Command {
     let mut command = Command::new("sh");
     command
@@ -74,13 +74,13 @@ fn without_room(options: &[&str], dir: &Path) -> Command {
     command
 }
 
-/// The bytes that it prints.
+/// Returns the bytes that the command prints.
 fn bytes(options: &[&str], dir: &Path) -> Vec<u8> {
     let assert = export(options, dir).assert().success();
     assert.get_output().stdout.clone()
 }
 
-/// The text that it prints.
+/// Returns the text that the command prints.
 fn text(options: &[&str], dir: &Path) -> String {
     String::from_utf8(bytes(options, dir)).unwrap()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where an export goes, and `--lttng`.
+//! Target of an export, and `rtrace export lttng`.
 
 use super::stacks::stacks;
 use super::{export, known, packet, text, without_room, write, S, US};
@@ -39,7 +39,7 @@ fn a_file_is_not_replaced() {
     assert_eq!(fs::read_to_string(&file).unwrap(), written);
     to(&["csv", "--force"]).assert().success();
     assert!(fs::read_to_string(&file).unwrap().starts_with("time,cpu,"));
-    // What is left of a failure is nothing.
+    // A failed export leaves no file.
     let to = ["export", "text", "--force", "-o", file.to_str().unwrap()];
     without_room(&to, dir.path())
         .assert()
@@ -143,7 +143,7 @@ fn lttng_has_the_kernels_trace_in_a_folder() {
             fs::metadata(linked).unwrap().ino()
         );
     }
-    // It is a trace.
+    // The folder is a trace.
     assert_eq!(
         text(&["text"], &to.join("kernel")),
         text(&["text"], dir.path())
@@ -211,7 +211,7 @@ fn without_a_directory_the_newest_trace_is_read() {
         .stdout(contains("\u{1b}[1m"));
 }
 
-/// In a zone in which the day begins between two events.
+/// Exports in a time zone in which a day begins between two events.
 #[test]
 fn times_are_local_with_their_zone_and_new_days() {
     let dir = TempDir::new().unwrap();
@@ -238,7 +238,7 @@ fn times_are_local_with_their_zone_and_new_days() {
     assert_eq!(events(&date), 1);
 }
 
-/// The words that a shell would offer for the last of `words`.
+/// Returns the completions of a shell for the last of `words`.
 fn completed(words: &[&str], dir: &std::path::Path) -> Vec<String> {
     let mut command = assert_cmd::Command::cargo_bin("rtrace").unwrap();
     let index = words.len().to_string();

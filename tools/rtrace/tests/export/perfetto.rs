@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace export perfetto`: read by the numbers of Perfetto's schema, which stand here once more.
+//! `rtrace export perfetto`. The tests read the file by the numbers of Perfetto's schema, repeated here.
 
 use super::{bytes, known, packet, write, IDLE, S, SHELL, US};
 use tempfile::TempDir;
@@ -209,7 +209,7 @@ fn clock_kernel_and_processes_are_told() {
 fn other_events_keep_their_fields() {
     let dir = TempDir::new().unwrap();
     let mut one = packet(0, 0, S).switch(S + US, IDLE, SHELL);
-    // More than fit into one bundle.
+    // One bundle has no room for all of these events.
     for time in 0..1000 {
         one = one.every_type(S + 2 * US + time);
     }

@@ -16,7 +16,7 @@ fn record(tid: i32, comm: &str, kernel: &[u64], user: &[u64]) -> Vec<u8> {
     record
 }
 
-/// One of `sched_switch`, of a thread of process 7 that leaves its CPU in this state for another.
+/// A record of `sched_switch`: a thread of process 7 leaves its CPU in this state for another thread.
 fn switch(prev: i32, state: i64, next: i32, kernel: &[u64]) -> Vec<u8> {
     let mut record = contexts(prev, "my task", kernel, &[]);
     record.extend(*b"my task\0\0\0\0\0\0\0\0\0");
@@ -118,7 +118,8 @@ fn functions_have_the_names_that_were_saved() {
          file ab /bin/my task\n1 1 caller\n3 1 leaf\n"
     );
     fs::write(dir.path().join(".symbols"), symbols).unwrap();
-    // What a caller goes on with is behind its call: here that is no function of the file's.
+    // The return address of a caller is after its call instruction. Here no function of the file contains this
+    // address.
     assert_eq!(
         text(&["folded"], dir.path()),
         "my_task;[my task] 1\nmy_task;caller;leaf;outer_[k];inner_[k] 2\nswapper;0x10_[k] 1\n"
@@ -129,7 +130,7 @@ fn functions_have_the_names_that_were_saved() {
                   \t               3 leaf+0x0 (/bin/my task)\n\
                   \t               2 caller+0x1 (/bin/my task)\n";
     assert_eq!(script.matches(frames).count(), 2, "{script}");
-    // They are of another trace.
+    // These files belong to another trace.
     for file in [".mappings", ".symbols"] {
         let path = dir.path().join(file);
         let other = fs::read_to_string(&path)
@@ -175,10 +176,10 @@ fn a_stack_off_the_cpu_counts_until_its_thread_runs_again() {
         // Blocked for 30 us.
         .event(SWITCH, S + US, &switch(7, 1, 0, &[0x20]))
         .event(SWITCH, S + 31 * US, &switch(0, 0, 7, &[0x30]))
-        // Preempted: it waits for nothing but a CPU.
+        // The thread is preempted, so it waits only for a CPU.
         .event(SWITCH, S + 40 * US, &switch(7, 0, 8, &[0x40]))
         .event(SWITCH, S + 50 * US, &switch(8, 1, 7, &[0x50]))
-        // It ends.
+        // The thread exits.
         .event(SWITCH, S + 60 * US, &switch(7, 0x20, 8, &[0x60]))
         .event(SWITCH, S + 70 * US, &switch(8, 1, 7, &[0x70]))
         .close(S + 100 * US, 8);
@@ -200,12 +201,12 @@ fn what_is_blocked_while_events_are_missing_does_not_count() {
     let dir = TempDir::new().unwrap();
     let zero = packet(0, 0, S)
         .event(SWITCH, S + 40 * US, &switch(7, 1, 8, &[0x20]))
-        // Behind the gap, it is known again.
+        // After the gap, the thread's state is known again.
         .event(SWITCH, S + 92 * US, &switch(8, 1, 7, &[0x30]))
         .event(SWITCH, S + 97 * US, &switch(7, 0, 8, &[0x40]))
         .close(S + 100 * US, 8);
     let one = packet(1, 0, S).close(S + 30 * US, 8);
-    // Here thread 7 may have run.
+    // During this gap, thread 7 may have run.
     let behind = packet(1, 1, S + 70 * US).discarded(3).close(S + 90 * US, 8);
     write_with_contexts(dir.path(), &[(0, vec![zero]), (1, vec![one, behind])]);
     assert_eq!(
@@ -272,7 +273,7 @@ fn perf_prints_frames_below_the_event() {
 fn perf_knows_no_stacks_where_there_are_none() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
-    // Nor are names looked for.
+    // Names are not looked up either.
     fs::write(dir.path().join(".symbols"), "unreadable").unwrap();
     let exported = export(&["perf-script"], dir.path()).assert().success();
     assert!(!String::from_utf8_lossy(&exported.get_output().stderr).contains(".symbols"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace export parquet`, read back by the library's reader of records.
+//! `rtrace export parquet`. The tests read the tables back with the record reader of the library.
 
 use super::{export, known, packet, without_room, write, IDLE, S, SHELL, US};
 use parquet::file::reader::SerializedFileReader;
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 use synthetic::OPENAT_EXIT;
 use tempfile::TempDir;
 
-/// When synthetic traces are.
+/// The day of synthetic traces.
 const DAY: &str = "host=nowhere/date=2023-11-14";
 
-/// Exports a trace with these options; where the tables are.
+/// Exports a trace with these options. Returns the folder of the tables.
 fn tables(options: &[&str], dir: &Path) -> TempDir {
     let out = TempDir::new().unwrap();
     let to = out.path().to_str().unwrap();
@@ -49,7 +49,7 @@ fn rows(out: &TempDir, table: &str) -> Vec<Row> {
     rows.collect()
 }
 
-/// The cells of a row, behind the first two, which are times.
+/// Returns the cells of a row after the first two, which are times.
 fn cells(row: &Row) -> Vec<String> {
     let cells = row.get_column_iter().skip(2);
     cells
@@ -189,7 +189,7 @@ fn values_have_their_types() {
 #[test]
 fn each_call_is_a_row() {
     let dir = TempDir::new().unwrap();
-    // An exit without entry, an entry without exit, and one that is still open at the end.
+    // An exit without an entry, an entry without an exit, and a call that is open at the end.
     let calls = packet(0, 0, S)
         .switch(S + US, IDLE, SHELL)
         .syscall_exit(OPENAT_EXIT, S + 2 * US, 3)
@@ -229,7 +229,7 @@ fn a_trace_is_exported_once() {
         .assert()
         .code(125)
         .stderr(contains("was exported before").and(contains("--force")));
-    // Of the old nothing is left, also where there is nothing new.
+    // All old files are deleted, even if no new file replaces them.
     export(
         &[&options[..], &["--force", "-e", "irq"]].concat(),
         dir.path(),
@@ -242,7 +242,7 @@ fn a_trace_is_exported_once() {
     );
     assert_eq!(rows(&out, "irq_softirq_entry").len(), 1);
     assert_eq!(before.len(), 1);
-    // A trace that begins at another time is another, as each chunk is.
+    // A trace with another begin is another trace, like each chunk.
     let other = TempDir::new().unwrap();
     write(
         other.path(),
@@ -285,7 +285,8 @@ fn nothing_is_left_of_what_fails() {
         .code(125)
         .stderr(contains("File too large"));
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
-    // Nor of a folder for the copies that links across file systems would be.
+    // A failed lttng export leaves no folder either. It copies the files, because links do not work across file
+    // systems.
     let to = Path::new("/dev/shm").join(format!("rtrace-test-{}", std::process::id()));
     let options = ["export", "lttng", "-o", to.to_str().unwrap()];
     let assert = without_room(&options, dir.path()).assert().code(125);

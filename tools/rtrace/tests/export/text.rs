@@ -112,13 +112,13 @@ fn a_time_is_chosen() {
             .collect();
         assert_eq!(times, expected, "{options:?}");
     }
-    // A loss may have been at any time up to the end of its packet: at 90 us.
+    // The loss may have occurred at any time until the end of its packet, at 90 us.
     for (from, losses) in [("+0.00009s", 1), ("+0.000091s", 0)] {
         let lines = lines(&["--from", from], &dir);
         let told = lines.iter().filter(|line| line.starts_with("CPU:1 [LOST"));
         assert_eq!(told.count(), losses, "{from}");
     }
-    // Who runs is known from what was before.
+    // Events before the range show the running thread.
     let lines = lines(&["--from", "1.00004", "--to", "1.00005"], &dir);
     let is_known = |line: &&String| line.starts_with("              sh-7 ");
     assert_eq!(lines.iter().filter(is_known).count(), 2, "{lines:?}");
@@ -164,7 +164,7 @@ fn the_first_packet_may_have_losses() {
     write(dir.path(), &[(0, vec![one])]);
     let lines = lines(&[], &dir);
     assert_eq!(lines[0], "CPU:0 [LOST 5 EVENTS]");
-    // Where the loss was in the packet is not known.
+    // The position of the loss in the packet is unknown, so the thread is unknown.
     assert!(lines[2].starts_with("           <...>-?"), "{lines:?}");
     export(&["text"], dir.path())
         .assert()

@@ -9,8 +9,8 @@ use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// CPU 0 is idle for 20 us and busy for 80, CPU 3 idle for 25 of 75 us that it knows of. On CPU 0 a
-/// soft interrupt takes 10 us, of which 3 are the disk's.
+/// Writes a trace. CPU 0 is idle for 20 us and busy for 80. The trace has 75 us of CPU 3, which is idle for 25
+/// of them. On CPU 0 a soft interrupt takes 10 us, including 3 us of a disk interrupt.
 fn known(dir: &Path) {
     let zero = packet(0, 0, 0)
         .switch(10 * US, IDLE, SHELL)
@@ -24,7 +24,7 @@ fn known(dir: &Path) {
     let three = packet(3, 0, 25 * US)
         .switch(50 * US, IDLE, SHELL)
         .close(70 * US, 8);
-    // It never switched.
+    // This CPU never switched.
     let four = packet(4, 0, 0).softirq(10 * US, 1).close(100 * US, 8);
     write(dir, &[(0, vec![zero]), (3, vec![three]), (4, vec![four])]);
 }
@@ -73,7 +73,8 @@ fn what_the_trace_lacks_is_said() {
         .stderr(contains("--cpu needs sched_switch,"));
 }
 
-/// A CPU is busy as long as threads run, and no time is counted twice, whatever is lost.
+/// The busy time of all CPUs is the running time of all threads, and no time is counted twice, even after
+/// losses.
 #[test]
 fn busy_is_as_long_as_threads_run() {
     for seed in 0..60 {
@@ -94,7 +95,7 @@ fn busy_is_as_long_as_threads_run() {
     }
 }
 
-/// Without losses the plain report, which reads stream by stream, has the same.
+/// Without losses the plain report, which reads stream by stream, has the same times.
 #[test]
 fn the_plain_report_agrees() {
     for seed in 0..10 {

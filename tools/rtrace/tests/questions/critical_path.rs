@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 const OTHER: (i32, &str) = (9, "other");
 
-/// `sh` sleeps until `worker` wakes it, which sleeps meanwhile until an interrupt comes and waits for a
-/// CPU where `other` runs.
+/// Writes a trace. `sh` sleeps until `worker` wakes it. Meanwhile `worker` sleeps until an interrupt wakes it,
+/// and then waits for a CPU where `other` runs.
 fn known(dir: &Path) {
     let zero = packet(0, 0, 0)
         .switch(10 * US, IDLE, SHELL)
@@ -26,7 +26,7 @@ fn known(dir: &Path) {
         .switch_from(86 * US, OTHER, 1, THREAD)
         .close(200 * US, 8);
     let one = packet(1, 0, 0)
-        // Of no importance: `worker` does not run then.
+        // This thread is not on the path, because `worker` does not run at that time.
         .switch(40 * US, IDLE, (10, "noise"))
         .switch_from(50 * US, (10, "noise"), 0x20, IDLE)
         .close(60 * US, 8);
@@ -43,7 +43,7 @@ fn path(options: &[&str], dir: &Path) -> Value {
     json(options, dir)["critical_path"].clone()
 }
 
-/// Of each segment: thread, state, microseconds.
+/// Returns the thread, the state and the microseconds of each segment.
 fn segments(path: &Value) -> Vec<(i64, &str, u64)> {
     let segments = path["segments"].as_array().unwrap().iter();
     let segments = segments.map(|segment| {
@@ -55,7 +55,7 @@ fn segments(path: &Value) -> Vec<(i64, &str, u64)> {
     segments.collect()
 }
 
-/// The segments are one behind the other, and they and the sums add up to the whole.
+/// Checks that the segments are contiguous. Their durations and the sums must add up to the total duration.
 fn adds_up(path: &Value) {
     let (mut at, mut total) = (path["begin_ns"].as_u64(), 0);
     for segment in path["segments"].as_array().unwrap() {
@@ -123,9 +123,9 @@ fn text_has_the_same() {
         ))
         .stdout(contains("  130.0 us  65.0%         2        8  worker           running\n"))
         .stdout(contains("  200.0 us in all\n"))
-        // Hard interrupts are there, soft ones too; timers are not.
+        // The trace has hard and soft interrupts, but no timers.
         .stdout(contains("Interrupts or timers are not in the trace"));
-    // Of many segments, those next to the end.
+    // Only the last segments of a long path are printed.
     report(&["--critical-path", "7", "-n", "1"], dir.path())
         .assert()
         .success()
@@ -140,7 +140,7 @@ fn text_has_the_same() {
         .stdout(contains("Thread 4711 does not run in the trace."));
 }
 
-/// Up to a moment in the middle of a sleep, which is known to end later.
+/// The path ends in the middle of a sleep. The trace shows that the sleep ends later.
 #[test]
 fn a_path_may_end_earlier() {
     let dir = TempDir::new().unwrap();
@@ -159,7 +159,7 @@ fn a_path_may_end_earlier() {
         .stderr(contains("no time: write"));
 }
 
-/// A thread that was made meanwhile: before it was there, the one that made it was on the way.
+/// A thread is created within the path: before its creation, its creator is on the path.
 #[test]
 fn who_makes_a_thread_is_on_the_way() {
     let dir = TempDir::new().unwrap();
@@ -182,15 +182,15 @@ fn who_makes_a_thread_is_on_the_way() {
         (9, "running", 30),
         (7, "runnable", 5),
         (7, "running", 5),
-        // It has not been woken when the trace ends.
+        // Until the end of the trace the thread is not woken.
         (7, "unknown", 20),
     ];
     assert_eq!(segments(&path), expected);
     adds_up(&path);
 }
 
-/// Who is woken in the idle task is woken by an interrupt, whatever is recorded; and the first of two
-/// events is that of the waker.
+/// A wake-up in the idle task comes from an interrupt, even if no interrupt is recorded. The first of two
+/// wake-up events is the event of the waker.
 #[test]
 fn an_idle_task_wakes_nobody() {
     let dir = TempDir::new().unwrap();
@@ -199,7 +199,7 @@ fn an_idle_task_wakes_nobody() {
         .switch_from(20 * US, SHELL, 1, IDLE)
         .wake(WAKING, 50 * US, SHELL)
         .switch(60 * US, IDLE, SHELL)
-        // The switch to sleep comes after its first wake-up, by `worker` on the other CPU.
+        // The switch to sleep follows the thread's first wake-up, by `worker` on the other CPU.
         .switch_from(70 * US, SHELL, 1, IDLE)
         .wake(WAKEUP, 72 * US, SHELL)
         .switch(74 * US, IDLE, SHELL)
@@ -225,7 +225,7 @@ fn an_idle_task_wakes_nobody() {
     assert_eq!(path["segments"][2]["runner"], 0);
 }
 
-/// Events of another CPU are missing while the thread sleeps: what it waited for is not known.
+/// While the thread sleeps, events of another CPU are missing, so the cause of the wait is unknown.
 #[test]
 fn nothing_is_concluded_across_a_loss() {
     let dir = TempDir::new().unwrap();
@@ -265,7 +265,7 @@ fn what_the_trace_lacks_is_said() {
     }
 }
 
-/// Whatever is missing, a path is whole; and a thread waits for its CPU as long as it always does.
+/// Any path is complete, even after losses, and no wait for a CPU is longer than the machine's waits.
 #[test]
 fn a_machine_is_as_it_was() {
     let mut known = 0;

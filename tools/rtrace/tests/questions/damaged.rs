@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All questions, and the other commands that read a trace, asked of traces that are damaged: all that is not
-//! damaged is shown, and the exit code is an error.
+//! All questions, and the other commands that read a trace, on damaged traces. Each command shows the undamaged
+//! rest, and its exit code is an error.
 
 use super::machine::{self, Loss, Random};
 use super::{declare, packet, report, US};
@@ -31,7 +31,7 @@ const COMMANDS: [&[&str]; 15] = [
     &["top", "-i"],
 ];
 
-/// A trace of a machine, in which each command finds what it needs.
+/// Writes the trace of a machine, with all events that the commands need.
 fn write(dir: &Path, random: &mut Random) {
     machine::write(dir, random, 2, 2, Loss::Packets);
     declare(
@@ -60,7 +60,7 @@ fn run(command: &[&str], dir: &Path) -> Output {
     tool.args(command).arg(dir).output().unwrap()
 }
 
-/// Runs a command on a trace that may be damaged: whether it is.
+/// Runs a command on a trace that may be damaged. Returns whether the trace is damaged.
 fn is_damaged(command: &[&str], dir: &Path, what: &str) -> bool {
     let output = run(command, dir);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -76,7 +76,7 @@ fn is_damaged(command: &[&str], dir: &Path, what: &str) -> bool {
     }
 }
 
-/// Whatever the bytes of a stream are.
+/// Random bytes of a stream are overwritten.
 #[test]
 fn a_damaged_stream_is_shown() {
     let (mut whole, mut damaged) = (0, 0);
@@ -100,7 +100,7 @@ fn a_damaged_stream_is_shown() {
     assert!(whole > 10 && damaged > 10, "{whole} {damaged}");
 }
 
-/// A page of zeros in every place of a stream, for every command.
+/// A page of zeros at each place of a stream, for every command.
 #[test]
 fn one_bad_page_hides_no_other() {
     let dir = TempDir::new().unwrap();
@@ -134,7 +134,7 @@ fn one_bad_page_hides_no_other() {
     }
 }
 
-/// The description of an event is damaged: the other events are shown, up to that one in each packet.
+/// The description of an event is damaged. Each packet shows the other events, up to the first of this type.
 #[test]
 fn a_damaged_description_is_shown() {
     let dir = TempDir::new().unwrap();
@@ -142,7 +142,7 @@ fn a_damaged_description_is_shown() {
     let path = dir.path().join("metadata");
     let whole = fs::read(&path).unwrap();
     let text = String::from_utf8(whole.clone()).unwrap();
-    // Of an event that never happens.
+    // This event never occurs.
     let at = text.find("\"irq_handler_exit\"").unwrap();
     for rubbish in [&b"\0\0\0\0\0\0\0\0"[..], b"}}}}{{{{", b"\xff\xfe\xfd"] {
         let mut bytes = whole.clone();
@@ -158,7 +158,7 @@ fn a_damaged_description_is_shown() {
         let file = report["damaged"][0]["file"].as_str().unwrap();
         assert!(file.ends_with("metadata"), "{report}");
     }
-    // Without the trace's clock or streams nothing can be shown.
+    // A trace without a clock or streams cannot be shown.
     for word in ["trace {", "clock {", "stream {"] {
         let broken = text.replacen(word, "rubbish {", 1);
         fs::write(&path, broken).unwrap();
@@ -178,7 +178,7 @@ fn a_damaged_description_is_shown() {
     }
 }
 
-/// Whatever the bytes of the description are, there is an answer or an error.
+/// Random bytes of the description are overwritten. The command prints an answer or an error.
 #[test]
 fn any_description_is_answered() {
     let dir = TempDir::new().unwrap();
@@ -199,7 +199,7 @@ fn any_description_is_answered() {
     }
 }
 
-/// The file `.recording` is damaged: the trace is shown all the same.
+/// The file `.recording` is damaged, but the trace is shown.
 #[test]
 fn a_damaged_end_is_shown() {
     let dir = TempDir::new().unwrap();
@@ -213,7 +213,8 @@ fn a_damaged_end_is_shown() {
     }
 }
 
-/// Between two packets a third one is damaged: what the CPU ran is known again from the last one's begin.
+/// A packet between two others is damaged. From the begin of the last packet, the thread on the CPU is known
+/// again.
 #[test]
 fn a_cpu_is_known_again_after_damage() {
     let dir = TempDir::new().unwrap();
@@ -231,7 +232,7 @@ fn a_cpu_is_known_again_after_damage() {
     super::write(dir.path(), &[(0, vec![first, damaged, third])]);
     let output = run(&["report", "--threads", "--cpu", "--json"], dir.path());
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    // From 10 to 20 us, from 40 to 50 us, from 60 to 80 us.
+    // The thread runs from 10 to 20 us, from 40 to 50 us, and from 60 to 80 us.
     assert_eq!(report["threads"]["threads"][0]["running_ns"], 40_000);
     assert_eq!(report["cpu"]["cpus"][0]["idle_ns"], 40_000);
     assert_eq!(report["cpu"]["cpus"][0]["unknown_ns"], 20_000);

@@ -33,10 +33,10 @@ const CLOEXEC: i32 = 0o2_000_000;
 /// `AT_FDCWD`
 const CWD: i32 = -100;
 
-/// What the shell and its child do with files: from here on without losses.
+/// File operations of the shell and of its child. From here on, no event is lost.
 fn calls() -> Vec<(u64, (u32, Vec<u8>))> {
     vec![
-        // Before its entry is known.
+        // The entry of this call was not recorded.
         (9, ret(READ_EXIT, 5)),
         (10, open(CWD, 0, "/etc")),
         (11, ret(OPENAT_EXIT, 3)),
@@ -75,7 +75,7 @@ fn files(dir: &Path, lost: bool) {
         (112, ret(READ_EXIT, 10)),
         (113, (EXECVE, b"/bin/true\0".to_vec())),
         (114, ret(EXECVE_EXIT, 0)),
-        // That was to be closed then, this was not.
+        // execve has closed this descriptor, but not the next one.
         (115, call(READ, 4)),
         (116, ret(READ_EXIT, 1)),
         (117, call(READ, 5)),
@@ -90,11 +90,11 @@ fn files(dir: &Path, lost: bool) {
     describe(dir);
 }
 
-/// The row of a process and a file, or of a descriptor.
+/// Returns the row of a process and a file, or of a descriptor.
 fn used<'a>(uses: &'a Value, pid: i64, key: &str, file: impl Into<Value>) -> &'a Value {
     let file = file.into();
     let mut rows = uses.as_array().unwrap().iter();
-    // The shell's process is known only once it has made another.
+    // The shell's process is known only after the shell has created another process.
     let is = |row: &&Value| (row["pid"] == pid || row["tid"] == pid) && row[key] == file;
     rows.find(is)
         .unwrap_or_else(|| panic!("{pid} {file} in {uses}"))
@@ -131,7 +131,7 @@ fn files_have_names() {
     assert_eq!(used(uses, 7, "fd", 1)["written_bytes"], 7);
 }
 
-/// A child has the descriptors of who made it, but for those that another program does not get.
+/// A child inherits the descriptors of its parent. Executing a program closes some of them.
 #[test]
 fn files_are_inherited_but_not_across_a_loss() {
     for lost in [false, true] {
@@ -156,8 +156,8 @@ fn files_are_inherited_but_not_across_a_loss() {
     }
 }
 
-/// The lines of `rtrace trace` have them, too, where no call is missing by which a descriptor ceases to stand for
-/// its file.
+/// The lines of `rtrace trace` have file names, too. A descriptor has no name if a missing call may have closed
+/// it.
 #[test]
 fn lines_name_files() {
     let dir = TempDir::new().unwrap();
@@ -224,14 +224,14 @@ fn what_the_trace_lacks_is_said() {
 
 #[derive(Clone, Copy)]
 enum Act {
-    /// The file of this number is opened, and gets the descriptor.
+    /// Opens the file with this number.
     Open(u64),
     Opened(i64),
     Close(i32),
     Read(i32),
-    /// The call with this exit returned that.
+    /// The call with this exit returned this value.
     Done(u32, i64),
-    /// The thread leaves its CPU, or comes to one.
+    /// The thread leaves its CPU. `To`: the thread gets a CPU.
     From,
     To,
 }
@@ -249,8 +249,9 @@ fn act(packet: PacketBuilder, time: u64, act: Act) -> PacketBuilder {
     packet.event(id, time, &payload)
 }
 
-/// A thread goes from CPU to CPU, opens files, reads from each as many bytes as its name says, and closes
-/// them, and gets their descriptors again: what is counted for another file would show.
+/// A thread moves between CPUs. It opens files, reads from each file the number of bytes in its name, and
+/// closes it. Later files reuse the descriptors. A read that counts for a wrong file would have a wrong number
+/// of bytes.
 #[test]
 fn no_file_is_named_across_a_loss() {
     let mut named = 0;
@@ -266,7 +267,7 @@ fn no_file_is_named_across_a_loss() {
             }
         };
         add(cpu, &[Act::To]);
-        // By descriptor, from 3 on.
+        // Open files by descriptor, from 3 on.
         let mut files = [None; 3];
         for file in 1..200 {
             let slot = random.below(3) as usize;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A trace whose names are escape sequences: none of them reaches the terminal in the views for people.
+//! A trace whose names are escape sequences. No view for people sends these sequences to the terminal.
 
 use super::{packet, write, IDLE, US};
 use assert_cmd::Command;
@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Sets the title, clears the screen, hides what follows; then controls of eight bits, and one of direction.
+/// Sets the title, clears the screen, hides further text; an 8-bit control, and a control of the text's
+/// direction.
 const HOSTILE: &str = "\x1b]0;owned\x07\x1b[2J\x1b[8m\u{9b}2J\u{202e}\x08";
 
 /// Writes a trace with this text in all of its names.
@@ -30,7 +31,7 @@ fn hostile(dir: &Path) {
     ] {
         text = text.replace(name, &format!("{name}{HOSTILE}"));
     }
-    // A value's name.
+    // The name of a value of an enumeration.
     let vec = text.lines().find(|line| line.ends_with(" _vec;")).unwrap();
     let labels = format!(
         "enum : {} {{ \"{HOSTILE}\" = 1 }} _vec;",
@@ -80,7 +81,7 @@ fn no_view_passes_escape_sequences_on() {
     ];
     for view in views {
         let mut command = Command::cargo_bin("rtrace").unwrap();
-        // As to a terminal that takes colours.
+        // Forces colours, as on a terminal.
         command.env("CLICOLOR_FORCE", "1");
         let ran = command
             .args(view.split(' '))
@@ -107,7 +108,7 @@ fn neither_does_the_name_of_a_directory() {
     is_harmless(&ran.stderr, "an error");
 }
 
-/// The bytes that a text with `\xHH` stands for.
+/// Returns the bytes of a text with `\xHH`.
 fn unescaped(text: &str) -> Vec<u8> {
     let mut parts = text.split("\\x");
     let mut bytes = parts.next().unwrap().as_bytes().to_vec();
@@ -127,7 +128,7 @@ fn exported_names_can_be_read_back() {
         let ran = command.args(["export", format]).arg(dir.path()).output();
         let text = String::from_utf8(ran.unwrap().stdout).unwrap();
         let read = String::from_utf8(unescaped(&text)).unwrap();
-        // ftrace has no prefix there.
+        // The name has no prefix in ftrace's format.
         let entry = format!("softirq_entry{HOSTILE}");
         let value = format!("vec={HOSTILE}");
         assert!(
@@ -147,7 +148,7 @@ fn exported_names_can_be_read_back() {
     );
 }
 
-/// Writes the files of a tracer where each name is hostile.
+/// Writes the files of a tracer in which each name is hostile.
 fn hostile_tracer(debugfs: &Path) {
     let root = debugfs.join("rtrace");
     let event = root.join("events/a").join(HOSTILE);
@@ -252,7 +253,7 @@ fn no_list_passes_escape_sequences_on() {
             assert!(json.to_string().contains('\u{9b}'), "{list}: {json}");
         }
     }
-    // The command that a message advises has the name, too.
+    // The command in the message's advice also contains the name.
     let mut command = Command::cargo_bin("rtrace").unwrap();
     let command = command.arg("--debugfs").arg(dir.path());
     let ran = command

@@ -31,7 +31,7 @@ pub const SENDFILE_EXIT: u32 = 67;
 /// The device 254:1.
 const DISK: u32 = (254 << 20) | 1;
 
-/// Says what is in these events; the trace's own `read` and `openat` have no descriptors.
+/// Describes these events. The `read` and `openat` of the synthetic trace have no descriptors.
 pub fn describe(dir: &Path) {
     forget(dir, "syscall_entry_read");
     forget(dir, "syscall_exit_read");
@@ -94,7 +94,7 @@ pub fn describe(dir: &Path) {
     );
 }
 
-/// What is the same in all events of a request.
+/// Returns the fields that all events of a request have in common.
 fn request(sector: u64, sectors: u32, with: u32, rwbs: &str) -> Vec<u8> {
     [
         &DISK.to_le_bytes()[..],
@@ -115,7 +115,7 @@ fn done(sector: u64, sectors: u32, error: i32, rwbs: &str) -> (u32, Vec<u8>) {
     (COMPLETE, request(sector, sectors, error as u32, rwbs))
 }
 
-/// These events at these microseconds.
+/// Adds events to a packet. Their times are microseconds.
 pub fn filled(packet: PacketBuilder, events: &[(u64, (u32, Vec<u8>))]) -> PacketBuilder {
     let add = |packet: PacketBuilder, (time, (id, payload)): &(u64, (u32, Vec<u8>))| {
         packet.event(*id, time * US, payload)
@@ -123,8 +123,11 @@ pub fn filled(packet: PacketBuilder, events: &[(u64, (u32, Vec<u8>))]) -> Packet
     events.iter().fold(packet, add)
 }
 
-/// A write of two that were merged, waits 20 us and takes 20 us; a read ends in two parts, one fails, one
-/// is put back; two flushes at once.
+/// Writes a trace of requests:
+/// - a write merged from two, which waits 20 us and is served for 20 us;
+/// - a read that completes in two parts;
+/// - a failed and a requeued request;
+/// - two simultaneous flushes.
 fn requests(dir: &Path) {
     let zero = [
         (10, made(INSERT, 100, 8, "W", "sh")),
@@ -137,7 +140,7 @@ fn requests(dir: &Path) {
         (92, made(ISSUE, 0, 0, "FF", "kworker")),
         (96, done(u64::MAX, 0, 0, "FF")),
         (97, done(u64::MAX, 0, 0, "FF")),
-        // The end of a flush's steps, which nobody issued.
+        // Completion of a flush's sequence, without an issue event.
         (98, done(0, 0, 0, "WS")),
     ];
     let requeue = [
@@ -225,7 +228,7 @@ fn text_has_the_same() {
         .stdout(contains("No process read or wrote by a system call."));
 }
 
-/// A request, in clock ticks since its insert.
+/// Times of a request, in clock ticks since its insert.
 const TO_ISSUE: u64 = 1_000;
 const TO_END: u64 = 4_000;
 
@@ -243,7 +246,8 @@ fn step(packet: PacketBuilder, time: u64, Step { id, sector }: Step) -> PacketBu
     packet.event(id, time, &payload)
 }
 
-/// Every request takes the same time, at few places: one that ends for another would show.
+/// Every request takes the same time, and requests use few sectors. An end matched with another request would
+/// have another duration.
 #[test]
 fn no_request_is_measured_across_a_loss() {
     let mut timed = 0;

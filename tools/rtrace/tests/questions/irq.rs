@@ -8,8 +8,8 @@ use predicates::str::contains;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// On CPU 0 the disk interrupts the timer's soft interrupt for 4 us of its 20; two handlers share
-/// number 9. On CPU 1 the disk takes 2 us, and what began before the trace ends.
+/// Writes a trace. On CPU 0 the disk interrupts the timer's soft interrupt for 4 of its 20 us. Two handlers
+/// share number 9. On CPU 1 the disk takes 2 us, and an interrupt older than the trace ends.
 fn known(dir: &Path) {
     let zero = packet(0, 0, 0)
         .softirq(10 * US, 1)
@@ -63,7 +63,7 @@ fn handlers_are_counted_and_timed() {
 fn what_the_trace_lacks_is_said() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
-    // A trace that has none of them.
+    // A trace without interrupts.
     write(dir.path(), &[(0, vec![]), (1, vec![])]);
     forget(dir.path(), "irq_softirq_exit");
     report(&["--irq"], dir.path())
@@ -81,8 +81,8 @@ fn what_the_trace_lacks_is_said() {
         .stderr(contains("`rtrace record -e irq`"));
 }
 
-/// Neither across a packet that is missing, nor within one with a loss, nor if the trace says nothing
-/// of a loss.
+/// An interrupt has no duration in three cases: a packet is missing within it, its packet has a loss, or the
+/// trace does not say whether events were lost.
 #[test]
 fn no_handler_is_timed_across_a_loss() {
     let dir = TempDir::new().unwrap();

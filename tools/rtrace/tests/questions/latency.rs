@@ -10,8 +10,8 @@ use std::path::Path;
 use synthetic::{WAKEUP, WAKING};
 use tempfile::TempDir;
 
-/// `sh` waits 10 us, and 40 us on another CPU; `worker` waits 3 us. What is no wait after a wake-up:
-/// `sh` is preempted, and is woken while it runs.
+/// Writes a trace. `sh` waits 10 us, and 40 us on another CPU; `worker` waits 3 us. Two waits do not count:
+/// `sh` is preempted, and `sh` is woken while it runs.
 fn known(dir: &Path) {
     let zero = packet(0, 0, 0)
         .wake(WAKING, 10 * US, SHELL)
@@ -27,7 +27,7 @@ fn known(dir: &Path) {
     let one = packet(1, 0, 0)
         .wake(WAKING, 100 * US, SHELL)
         .switch(140 * US, IDLE, SHELL)
-        // Its switch to sleep came after the first of these.
+        // The switch to sleep follows the first of the two wake-up events.
         .wake(WAKING, 149 * US, SHELL)
         .switch_from(150 * US, SHELL, 1, IDLE)
         .wake(WAKEUP, 151 * US, SHELL)
@@ -140,7 +140,7 @@ fn a_machine_is_as_it_was() {
     }
 }
 
-/// Every wait takes the same time: one across a loss would show.
+/// Every wait takes the same time: a wait across a loss would have another duration.
 #[test]
 fn no_wait_is_measured_across_a_loss() {
     let mut timed = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace trace -i`: begins and ends of system calls in one line; and damaged traces.
+//! `rtrace trace -i`: the entry and exit of a system call in one line; and damaged traces.
 
 use super::machine::{self, Loss, Random, OPEN_NS, READ_NS};
 use assert_cmd::Command;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// What stands in lines of calls that are whole: name, and how long it took.
+/// Returns the names and durations of complete calls.
 fn calls(dir: &Path) -> Vec<(String, String)> {
     let mut command = Command::cargo_bin("rtrace").unwrap();
     let output = command.args(["trace", "-i"]).arg(dir).assert().success();
@@ -46,7 +46,7 @@ fn all_calls_of_a_machine_are_joined() {
     }
 }
 
-/// Every call of a name takes the same time: a pair across a loss would show.
+/// Every call of a name takes the same time: a pair across a loss would have another duration.
 #[test]
 fn no_call_is_joined_across_a_loss() {
     let mut joined = 0;
@@ -63,7 +63,8 @@ fn no_call_is_joined_across_a_loss() {
     assert!(joined > 1000, "{joined}");
 }
 
-/// Whatever the bytes are, there are lines and tables; and if not all of them, an error that says where.
+/// A random byte is overwritten. The commands print lines and tables, and for a damaged trace an error with the
+/// place of the damage.
 #[test]
 fn a_damaged_trace_is_shown() {
     let (mut whole, mut damaged) = (0, 0);

@@ -58,9 +58,9 @@ fn futex_exit(packet: PacketBuilder, time: u64, ret: i64) -> PacketBuilder {
     packet.event(FUTEX_EXIT, time, &ret.to_le_bytes())
 }
 
-/// `sh` waits for a mutex, first spinning and then asleep, and an interrupt spins meanwhile; `worker`
-/// does not get the mutex; the idle tasks of both CPUs wait for one lock at once. Two waits for futexes,
-/// and one that does not end.
+/// Writes a trace. `sh` waits for a mutex, first spinning and then asleep, and meanwhile an interrupt spins.
+/// `worker` fails to get the mutex. The idle tasks of both CPUs wait for one lock at the same time. Two waits
+/// for futexes end, and one does not.
 fn known(dir: &Path) {
     let zero = packet(0, 0, 0).switch(5 * US, IDLE, SHELL);
     let zero = begin(zero, 10 * US, LOCK, MUTEX | SPIN);
@@ -130,7 +130,7 @@ fn waits_are_measured() {
         (&second["pid"], &second["total_ns"]),
         (&8.into(), &8_000.into())
     );
-    // Its process is known by now.
+    // The process of the thread is known by now.
     let open: Vec<_> = futexes.as_array().unwrap().iter().collect();
     let open = open.iter().find(|row| row["unfinished"] == 1).unwrap();
     assert_eq!(
@@ -178,7 +178,8 @@ fn what_the_trace_lacks_is_said() {
         ));
 }
 
-/// With the context `tid` no other events are needed; with call stacks a lock has a row for each place.
+/// With the context `tid`, the question needs no other events. With call stacks, a lock has a row for each
+/// place.
 #[test]
 fn contexts_say_who_waits_and_where() {
     let dir = TempDir::new().unwrap();
@@ -239,7 +240,7 @@ fn step(packet: PacketBuilder, time: u64, (step, tid): (Step, i32)) -> PacketBui
     }
 }
 
-/// Every wait takes the same time, on two CPUs: one that ends for another would show.
+/// Every wait takes the same time, on two CPUs. An end matched with another wait would have another duration.
 #[test]
 fn no_wait_is_measured_across_a_loss() {
     const TICKS: u64 = 700;

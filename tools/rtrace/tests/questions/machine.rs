@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A machine made up: threads that call, sleep, are woken and go from CPU to CPU, the trace of it,
-//! and what is true of it.
+//! A simulated machine: its threads make calls, sleep, wake up and move between CPUs. Also its trace, and the
+//! true figures of the trace.
 //!
-//! What can be measured takes the same time each time. So any pair of events that do not belong
-//! together shows: its distance is another.
+//! Each kind of interval always has the same length. If a reader pairs the wrong events, their distance
+//! differs.
 
 use rtrace_abi::header::Layout;
 use std::cmp::Reverse;
@@ -13,50 +13,50 @@ use std::fs;
 use std::path::Path;
 use synthetic::{Channel, PacketBuilder, OPENAT_EXIT, READ_EXIT, WAKING};
 
-/// A step of the machine, in clock ticks: each thread has ticks of its own within it, so that no two
-/// events have the same time.
+/// A step of the machine, in clock ticks. Each thread uses other ticks of a step, so that no two events have
+/// the same time.
 const STEP: u64 = 16;
 /// A tick, in nanoseconds.
 pub const TICK_NS: u64 = 1_000_000_000 / synthetic::FREQUENCY;
 
-/// Steps that a read takes; it sleeps meanwhile, and goes to another CPU.
+/// Steps of a read. During the read, the thread sleeps and moves to another CPU.
 const READ: u64 = 1000;
-/// Steps before it sleeps.
+/// Steps from the begin of a read until the thread sleeps.
 const BEFORE: u64 = 100;
-/// Steps from its wake-up until it runs.
+/// Steps from the wake-up of a thread until it runs.
 const WAIT: u64 = 200;
-/// Steps for which it sleeps.
+/// Steps for which the thread sleeps.
 const SLEEP: u64 = 500;
-/// Steps that an open takes.
+/// Steps of an open.
 const OPEN: u64 = 300;
 
-/// The same in nanoseconds.
+/// These times in nanoseconds.
 pub const READ_NS: u64 = READ * STEP * TICK_NS;
 pub const WAIT_NS: u64 = WAIT * STEP * TICK_NS;
 pub const OPEN_NS: u64 = OPEN * STEP * TICK_NS;
 
-/// What happens on a CPU.
+/// Event on a CPU.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Read,
     ReadExit,
     Open,
     OpenExit(i64),
-    /// The entry, or the exit.
+    /// The entry (true), or the exit.
     Irq(bool),
     Softirq(bool),
-    /// Of this thread.
+    /// Wake-up of this thread.
     Waking(i32),
-    /// From a thread, left in this state, to another.
+    /// Switch from a thread, which leaves the CPU in this state, to another one.
     Switch(i32, i64, i32),
 }
 
-/// What a thread does next.
+/// Next action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
-    /// Is woken, in a read or not.
+    /// Wakes up, in a read or not.
     Wake(bool),
-    /// Runs, in a read or not.
+    /// Starts to run, in a read or not.
     Run(bool),
     Read,
     Sleep,
@@ -65,7 +65,7 @@ enum Next {
     OpenExit,
 }
 
-/// What is true of a trace.
+/// True figures of a trace.
 #[derive(Debug, Default)]
 pub struct Truth {
     pub reads: u64,
@@ -73,25 +73,25 @@ pub struct Truth {
     pub opens: u64,
     pub opens_ended: u64,
     pub opens_failed: u64,
-    /// Threads that were woken and ran.
+    /// Number of wake-ups after which the thread ran.
     pub waits: u64,
-    /// When each thread was woken for the first time, in clock ticks.
+    /// Time of each thread's first wake-up, in clock ticks.
     pub begins: HashMap<i32, u64>,
-    /// When the last event was.
+    /// Time of the last event.
     pub end: u64,
 }
 
-/// Events that are missing in a trace.
+/// Kind of the events missing in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     Nothing,
-    /// Whole packets.
+    /// Whole packets are missing.
     Packets,
-    /// Single events.
+    /// Single events are missing.
     Events,
 }
 
-/// Numbers that look random: splitmix64.
+/// Pseudorandom numbers: splitmix64.
 pub struct Random(pub u64);
 
 impl Random {
@@ -104,7 +104,7 @@ impl Random {
     }
 }
 
-/// Has `threads` threads, at most as many as CPUs, do so many things, and writes the trace.
+/// Simulates `threads` threads, at most as many as CPUs, and writes the trace.
 pub fn write(dir: &Path, random: &mut Random, cpus: usize, threads: i32, loss: Loss) -> Truth {
     let (machine, truth) = Machine::run(random, cpus, threads, false);
     let streams = streams(random, machine, 0, loss, truth.end);
@@ -116,11 +116,11 @@ pub fn write(dir: &Path, random: &mut Random, cpus: usize, threads: i32, loss: L
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channels {
     One,
-    /// The schedule, system calls, interrupts: each has losses of its own.
+    /// One channel each for the schedule, system calls, and interrupts. Each channel has its own losses.
     Three,
 }
 
-/// Writes the trace of a machine of 4 CPUs with interrupts.
+/// Writes the trace of a machine with 4 CPUs and with interrupts.
 pub fn write_with_interrupts(dir: &Path, random: &mut Random, channels: Channels, loss: Loss) {
     let (all, truth) = Machine::run(random, 4, 3, true);
     let of = |event: &Event| match (channels, event) {
@@ -159,7 +159,7 @@ pub fn write_with_interrupts(dir: &Path, random: &mut Random, channels: Channels
     if names.len() == 1 {
         return;
     }
-    // Each channel describes its own events only.
+    // Each channel describes only its own events.
     let path = dir.join("metadata");
     let text = fs::read_to_string(&path).unwrap();
     let kept = text.split_inclusive("};\n\n").filter(|block| {
@@ -226,9 +226,9 @@ impl Machine {
 }
 
 struct Machine {
-    /// Whether an interrupt and a softirq come in each open.
+    /// Whether each open has an interrupt and a softirq.
     has_interrupts: bool,
-    /// By CPU.
+    /// Events by CPU.
     events: Vec<Vec<(u64, Event)>>,
     /// The thread on each CPU; 0 if none.
     runs: Vec<i32>,
@@ -236,7 +236,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// What a thread does now; after how many steps what comes next.
+    /// Does the action of a thread. Returns the number of steps until the next action, and that action.
     fn does(&mut self, random: &mut Random, time: u64, tid: i32, next: Next) -> (u64, Next) {
         let any = random.below(self.runs.len() as u64) as usize;
         let own = self.runs.iter().position(|running| *running == tid);
@@ -302,8 +302,8 @@ impl Machine {
     }
 }
 
-/// The packets of a CPU with these events, which `add` adds to one; some are missing. The last packet is
-/// closed at the machine's end.
+/// Returns the packets of a CPU with these events, without the lost ones. `add` adds an event to a packet. The
+/// last packet is closed at the machine's end.
 pub fn packets<E: Copy>(
     random: &mut Random,
     cpu: u32,
@@ -315,7 +315,7 @@ pub fn packets<E: Copy>(
     packets_of(random, (cpu, 0), events, loss, end, add)
 }
 
-/// The same of a stream class.
+/// Returns the packets of a stream class.
 fn packets_of<E: Copy>(
     random: &mut Random,
     (cpu, class): (u32, u32),
@@ -330,7 +330,7 @@ fn packets_of<E: Copy>(
         let length = (1 + random.below(12) as usize).min(rest.len());
         let (events, left) = rest.split_at(length);
         rest = left;
-        // No packet behind it would say that the last one is missing.
+        // The last packet is never lost, because no later packet would show the loss.
         let hit = random.below(4) == 0 && !rest.is_empty();
         let packet = PacketBuilder::new(Layout::Compact, cpu, number, events[0].0);
         let mut packet = packet.stream(class);

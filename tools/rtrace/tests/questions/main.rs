@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace report` asked questions, on synthetic traces; and what else has their answers.
+//! Questions of `rtrace report` on synthetic traces, and other commands with the same answers.
 
 mod chunks;
 mod cpu;
@@ -55,7 +55,8 @@ fn json(options: &[&str], dir: &Path) -> Value {
     serde_json::from_slice(&output.get_output().stdout).unwrap()
 }
 
-/// Takes the events whose names begin so out of a trace's description: it cannot have them.
+/// Deletes the events whose names have this prefix from a trace's description, so that the trace cannot have
+/// them.
 fn forget(dir: &Path, prefix: &str) {
     let path = dir.join("metadata");
     let text = fs::read_to_string(&path).unwrap();
@@ -66,8 +67,8 @@ fn forget(dir: &Path, prefix: &str) {
     fs::write(&path, kept).unwrap();
 }
 
-/// Adds events to a trace's description: of each its id, its name and its fields, which are integers
-/// (`u32 dev`), texts of fixed length (`text16 comm`) and strings (`string name`).
+/// Adds events to a trace's description. Each event has an id, a name and fields. A field is an integer (`u32
+/// dev`), a text of fixed length (`text16 comm`) or a string (`string name`).
 fn declare(dir: &Path, events: &[(u32, &str, &[&str])]) {
     let path = dir.join("metadata");
     let mut text = fs::read_to_string(&path).unwrap();
@@ -95,7 +96,7 @@ fn declare(dir: &Path, events: &[(u32, &str, &[&str])]) {
     fs::write(&path, text).unwrap();
 }
 
-/// Gives the events contexts, which are described so.
+/// Gives the events contexts with this description.
 fn declare_contexts(dir: &Path, contexts: &str) {
     let path = dir.join("metadata");
     let text = fs::read_to_string(&path).unwrap();
@@ -110,7 +111,7 @@ fn text16(text: &str) -> [u8; 16] {
     bytes
 }
 
-/// The row of a table in which `key` is `name`.
+/// Returns the row of a table in which `key` is `name`.
 fn row<'a>(table: &'a Value, key: &str, name: &str) -> &'a Value {
     let mut rows = table.as_array().unwrap().iter();
     let found = rows.find(|row| row[key] == name);

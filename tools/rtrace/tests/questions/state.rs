@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the events of the state tell: names, processes and parents of threads, and open files.
+//! Facts from the events of the state: names, processes and parents of threads, and open files.
 
 use super::io::{describe, filled, CLOSE, CLOSE_EXIT, READ, READ_EXIT};
 use super::{declare, json, packet, text16, write, IDLE, SHELL, US};
@@ -14,7 +14,7 @@ const START: u32 = 82;
 /// `O_CLOEXEC`
 const CLOEXEC: u32 = 0o2_000_000;
 
-/// Says what is in these events, and in those of `io`.
+/// Describes these events, and the events of `io`.
 fn describe_state(dir: &Path) {
     describe(dir);
     declare(
@@ -68,7 +68,8 @@ fn ret(id: u32, ret: i64) -> (u32, Vec<u8>) {
     (id, ret.to_le_bytes().to_vec())
 }
 
-/// The shell is a thread of process 5, which shares its files with process 20. It reads from three of them.
+/// Writes a trace. The shell is a thread of process 5, which shares its files with process 20. The shell reads
+/// from three descriptors.
 fn known(dir: &Path) {
     let events = [
         (6, thread([5, 5, 1], "first", 0xabc)),
@@ -84,7 +85,7 @@ fn known(dir: &Path) {
         (17, ret(CLOSE_EXIT, 0)),
         (18, call(READ, 3)),
         (19, ret(READ_EXIT, 1)),
-        // It ends, and has no files any more.
+        // This thread exits, and has no files any more.
         (20, thread([21, 21, 5], "gone", 0)),
     ];
     let packet = filled(packet(0, 0, 0).switch(5 * US, IDLE, SHELL), &events)
@@ -120,7 +121,7 @@ fn open_files_have_names() {
     };
     assert_eq!(row("file", json!("/var/log/x")), json!([5, "first", 100]));
     assert_eq!(row("file", json!("socket:[12]")), json!([5, "first", 10]));
-    // It was closed.
+    // The descriptor was closed before this read.
     assert_eq!(row("fd", json!(3)), json!([5, "first", 1]));
 }
 
@@ -131,7 +132,7 @@ fn a_table_may_be_anothers_when_the_state_is_told_again() {
         (6, (START, Vec::new())),
         (7, thread([7, 5, 1], "sh", 0xabc)),
         (8, opened(0xabc, 3, 0, "/mine")),
-        // It has another one meanwhile.
+        // Between the two states, the shell may get another file table.
         (9, (START, Vec::new())),
         (10, thread([20, 20, 5], "other", 0xabc)),
         (11, opened(0xabc, 3, 0, "/other")),

@@ -12,11 +12,11 @@ use std::path::Path;
 use synthetic::{Channel, OPENAT_EXIT, READ, READ_EXIT};
 use tempfile::TempDir;
 
-/// `sh` reads for 100 us, in which it goes from CPU 0 to CPU 1, and opens a file in vain for 5 us;
-/// its thread `worker` opens one for 20 us, and is in a read at the end.
+/// Writes a trace. `sh` reads for 100 us, moves from CPU 0 to CPU 1 meanwhile, and fails to open a file within
+/// 5 us. Its thread `worker` opens a file for 20 us, and is in a read at the end.
 fn known(dir: &Path) {
     let zero = packet(0, 0, 0)
-        // Whose it is, is not known yet.
+        // The thread on the CPU is not known yet.
         .read(US, 0)
         .switch(2 * US, IDLE, SHELL)
         .fork(3 * US, SHELL, THREAD, 7)
@@ -126,7 +126,7 @@ fn what_the_trace_lacks_is_said() {
     }
 }
 
-/// Without losses everything is found, by threads that change their CPU in each call.
+/// Without losses all calls are found, although the threads change their CPU in each call.
 #[test]
 fn a_machine_is_as_it_was() {
     for seed in 0..20 {
@@ -155,7 +155,7 @@ fn a_machine_is_as_it_was() {
     }
 }
 
-/// Every call of a name takes the same time: a pair across a loss would show.
+/// Every call of a name takes the same time: a pair across a loss would have another duration.
 #[test]
 fn no_call_is_timed_across_a_loss() {
     let mut timed = 0;
@@ -205,7 +205,7 @@ fn losses_are_said() {
         .stdout(contains("3 events recorded, 9 lost"));
 }
 
-/// Where a stream of a recording that failed ends, what came later on its CPU is missing.
+/// If a recording failed, the later events of a CPU are missing after the end of its stream.
 #[test]
 fn no_call_is_timed_across_the_end_of_an_unfinished_stream() {
     let dir = TempDir::new().unwrap();
@@ -230,8 +230,8 @@ fn no_call_is_timed_across_the_end_of_an_unfinished_stream() {
     }
 }
 
-/// Calls in a channel of their own. What is in several channels is counted once, and losses of a
-/// channel without events that are asked for do not matter.
+/// Calls in a channel of their own. A call in several channels is counted once. Losses of a channel without
+/// events of the question do not matter.
 #[test]
 fn channels_are_one_trace() {
     let dir = TempDir::new().unwrap();
@@ -272,7 +272,7 @@ fn channels_are_one_trace() {
     assert_eq!(report["lost"], 7);
 }
 
-/// Leaves each channel of a trace's description only the events whose names begin so.
+/// Keeps in each channel of a trace's description only the events whose names have its prefix.
 fn keep(dir: &Path, prefixes: &[&str]) {
     let path = dir.join("metadata");
     let text = fs::read_to_string(&path).unwrap();
@@ -288,7 +288,7 @@ fn keep(dir: &Path, prefixes: &[&str]) {
     fs::write(&path, kept).unwrap();
 }
 
-/// Records with the contexts `tid` and `pid` say whose they are: no other events are needed.
+/// The contexts `tid` and `pid` of a record name its thread, so the question needs no other events.
 #[test]
 fn contexts_say_who_calls() {
     let dir = TempDir::new().unwrap();
@@ -322,7 +322,7 @@ fn contexts_say_who_calls() {
     assert_eq!(processes[0]["max_ns"], 4_000);
 }
 
-/// A filter has kept the switch from `sh` to `worker`, whose read then seems to be that of `sh`.
+/// A filter has suppressed the switch from `sh` to `worker`, so that the read of `sh` seems to continue.
 #[test]
 fn switches_that_were_not_recorded_are_said() {
     let dir = TempDir::new().unwrap();
@@ -338,7 +338,7 @@ fn switches_that_were_not_recorded_are_said() {
     assert_eq!(answers["syscalls"]["mistaken"], 1);
     assert_eq!(answers["threads"]["switches_missing"], 1);
     assert_eq!(answers["syscalls"]["calls"][0]["timed"], 0);
-    // Neither of the two is known to have run before the switch.
+    // Before the second switch, the trace does not show which of the two threads ran.
     let threads = &answers["threads"]["threads"];
     let running: Vec<_> = threads
         .as_array()

@@ -11,9 +11,13 @@ use std::path::Path;
 use synthetic::WAKING;
 use tempfile::TempDir;
 
-/// `sh` runs for 30 us before it is preempted, waits 20 us for the CPU, runs 10, 4 of them in interrupts, sleeps 40
-/// (uninterruptible), waits 5 after that on CPU 1, runs 10, sleeps until the end. `worker` runs 20 us
-/// and ends.
+/// Writes a trace. Steps of `sh`:
+///
+/// 1. It runs for 30 us, is preempted, and waits 20 us for the CPU.
+/// 2. It runs for 10 us, 4 of them in interrupts, and sleeps for 40 us (uninterruptible).
+/// 3. It waits 5 us for CPU 1, runs for 10 us, and sleeps until the end.
+///
+/// `worker` runs for 20 us and exits.
 fn known(dir: &Path) {
     let zero = packet(0, 0, 10 * US)
         .fork(15 * US, SHELL, THREAD, 7)
@@ -111,7 +115,7 @@ fn text_has_the_same() {
 fn without_wake_ups_waits_are_not_told_apart() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
-    // Not the records: a trace with none of them.
+    // This trace has none of these events, not only no records of them.
     let one = packet(0, 0, 0)
         .switch_from(10 * US, SHELL, 1, IDLE)
         .switch(50 * US, IDLE, SHELL)
@@ -136,7 +140,8 @@ fn without_wake_ups_waits_are_not_told_apart() {
         .stderr(contains("`rtrace record -e sched_switch,sched_waking"));
 }
 
-/// From its first event on all of a thread's time is known, if nothing is lost, and else never more.
+/// Without losses, all time of a thread from its first event on is known. With losses, the known time is never
+/// longer.
 #[test]
 fn no_time_is_counted_twice() {
     for seed in 0..60 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Changes between two traces, and which of them exceed the traces' own variation.
+//! Changes between two traces. A change may exceed the traces' own variation.
 
 use crate::extent::Extent;
 use crate::gather::{Figures, Gathered, Window};
@@ -28,7 +28,7 @@ pub struct Compared {
     pub window_ns: u64,
     /// Number of tests.
     pub tests: usize,
-    /// By kind and name; names with changes that exceed the variation come first.
+    /// Rows by kind and name. Names with changes that exceed the variation are first.
     pub rows: Vec<Row>,
 }
 
@@ -41,9 +41,9 @@ pub struct Compare {
     pub duration_ns: u64,
     /// Its windows.
     pub windows: usize,
-    /// Windows in which events may be missing: they are left out.
+    /// Windows in which events may be missing. They are left out.
     pub lossy_windows: usize,
-    /// Events that are lost.
+    /// Number of lost events.
     pub lost: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct Row {
 /// A quantity in both traces.
 #[derive(Debug, Serialize)]
 pub struct Change {
-    /// Which quantity.
+    /// Kind of the quantity.
     pub quantity: Quantity,
     /// Its value in the first trace, if that has one.
     pub a: Option<f64>,
@@ -77,9 +77,9 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// How often, per second.
+    /// Number of occurrences per second.
     CountPerSecond,
-    /// Time in it, in nanoseconds per second.
+    /// Time per second, in nanoseconds.
     NsPerSecond,
     /// The median duration.
     P50Ns,
@@ -95,7 +95,7 @@ impl Quantity {
         Self::P99Ns,
     ];
 
-    /// Its value in a whole trace.
+    /// Returns the value in a whole trace.
     fn of(self, figures: &Figures, extent: Extent) -> Option<f64> {
         let seconds = extent.length() as f64 / 1e9;
         let durations = figures.durations.as_ref();
@@ -107,7 +107,7 @@ impl Quantity {
         }
     }
 
-    /// Its value in a window, if that has one.
+    /// Returns the value in a window, if the window has one.
     fn of_window(self, window: &Window) -> Option<f64> {
         match self {
             Self::CountPerSecond => Some(window.count as f64),
@@ -122,7 +122,7 @@ impl Quantity {
         matches!(self, Self::CountPerSecond | Self::NsPerSecond)
     }
 
-    /// The values of a trace's windows in which no event is missing.
+    /// Returns the values of a trace's windows in which no event is missing.
     fn values(self, figures: Option<&Figures>, gathered: &Gathered) -> Vec<f64> {
         let is_whole = |number: usize| gathered.lossy.get(number) == Some(&false);
         let windows = figures.map_or(&[][..], |figures| &figures.windows);
@@ -192,7 +192,7 @@ pub fn compare(traces: &[(&Path, Extent, Gathered, u64)], width: u64) -> Compare
     }
 }
 
-/// By how much the time of a name changed, or its count if it has no time.
+/// Returns the change in the time of a name. If the name has no time, returns the change in its count.
 fn weight(row: &Row) -> f64 {
     let change = row.changes.get(1).or(row.changes.first());
     change.map_or(0.0, |change| {

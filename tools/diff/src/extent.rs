@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! When a trace begins and ends, from the headers of its packets.
+//! Begin and end of a trace, from the headers of its packets.
 
 use ctf::PacketHeaders;
 use store::Trace;
 use system::{regular_file, Error, Result};
 
-/// From when to when a trace is, in nanoseconds since the epoch.
+/// Begin and end of a trace, in nanoseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub begin: i64,
@@ -14,7 +14,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The extent of a trace. Damaged packets, and those after them in their file, do not count.
+    /// Returns the extent of a trace. In each file, the first damaged packet and all later packets do not
+    /// count.
     pub fn of(trace: &Trace) -> Result<Self> {
         let (mut begin, mut end) = (u64::MAX, 0);
         for path in &trace.streams {
@@ -35,7 +36,7 @@ impl Extent {
         })
     }
 
-    /// Its length in nanoseconds.
+    /// Returns the length in nanoseconds.
     pub fn length(self) -> u64 {
         self.end.abs_diff(self.begin)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Figures of a trace, from the rows of its tables: of all of it, and of windows of equal length.
+//! Figures of a trace, from the rows of its tables. Figures exist for the whole trace, and for windows of equal
+//! length.
 //!
 //! The tables come from the engine that answers `rtrace report`, so the figures are the same. A row counts in the
 //! window in which its interval ends. Memory: two histograms for each name, at most [`NAMES`] names of a kind, and
@@ -22,9 +23,9 @@ const OTHERS: &str = "(other names)";
 /// Figures of a name.
 #[derive(Default)]
 pub struct Figures {
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Durations, as far as they are known.
+    /// The known durations.
     pub durations: Option<Durations>,
     /// Windows in which it occurred, in their order.
     pub windows: Vec<Window>,
@@ -37,7 +38,7 @@ pub struct Window {
     pub number: usize,
     pub count: u64,
     pub total_ns: u64,
-    /// How many durations are known.
+    /// Number of known durations.
     pub timed: u64,
     pub p50_ns: u64,
     pub p99_ns: u64,
@@ -47,7 +48,7 @@ pub struct Window {
 pub struct Gathered {
     /// By kind and name.
     pub names: HashMap<(Kind, String), Figures>,
-    /// Windows in which events may be missing: they do not count.
+    /// Windows in which events may be missing. They do not count.
     pub lossy: Vec<bool>,
     extent: Extent,
     /// Length of a window.
@@ -56,7 +57,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// The figures of a trace with windows of this length in nanoseconds.
+    /// For figures of a trace, with windows of this length in nanoseconds.
     pub fn new(extent: Extent, width: u64) -> Self {
         // A part of a window at the end does not count.
         let windows = extent.length() / width;
@@ -74,7 +75,7 @@ impl Gathered {
         usize::try_from(since / self.width).unwrap_or(usize::MAX)
     }
 
-    /// Events may be missing in this interval.
+    /// Takes an interval in which events may be missing.
     fn lose(&mut self, ns: i64, duration: u64) {
         let (from, to) = (
             self.window(ns),
@@ -151,7 +152,7 @@ impl Figures {
 #[derive(Clone)]
 pub struct Gather {
     to: Rc<RefCell<Gathered>>,
-    /// By table: what its rows say, and where their cells are.
+    /// Meaning of each table's rows, and the places of their cells.
     tables: Vec<Option<Table>>,
 }
 

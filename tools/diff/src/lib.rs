@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace diff`: what changed between two traces.
+//! `rtrace diff`: changes between two traces.
 //!
-//! Each trace is cut into windows of equal length: a twentieth of the shorter trace. Each window has a value for each
-//! quantity. A change exceeds the traces' own variation if the values of one trace's windows tend to be larger than
-//! those of the other one's, by the [rank-sum test](rank_sum), with a chance of error of at most 1% for all tests of
-//! a comparison together (Bonferroni's correction).
+//! Each trace is cut into windows of equal length: a twentieth of the shorter trace. Each window has a value
+//! for each quantity. A change exceeds the traces' own variation if the values of one trace's windows tend to
+//! be larger. The [rank-sum test](rank_sum) decides this. The chance of error is at most 1% for all tests of a
+//! comparison together (Bonferroni's correction).
 
 #![forbid(unsafe_code)]
 
@@ -59,8 +59,8 @@ impl Kind {
     }
 }
 
-/// Compares the traces in two directories. The second result is an error if a trace is damaged; the comparison has
-/// what can be read of it.
+/// Compares the traces in two directories. If a trace is damaged, the second result is an error, and the
+/// comparison covers the readable part.
 pub fn compare(a: &Path, b: &Path) -> anyhow::Result<(Compared, anyhow::Result<()>)> {
     let mut signals = Signals::catch()?;
     let mut stop = || match signals.pending().is_empty() {
@@ -89,7 +89,7 @@ pub fn compare(a: &Path, b: &Path) -> anyhow::Result<(Compared, anyhow::Result<(
     Ok((change::compare(&gathered, width), verdict))
 }
 
-/// The figures of a trace, and its losses.
+/// Returns the figures of a trace, and its losses.
 fn gather(
     dir: &Path,
     trace: &Trace,

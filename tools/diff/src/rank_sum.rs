@@ -9,8 +9,8 @@
 //! other", Annals of Mathematical Statistics 18 (1947), 50-60. This is the normal approximation, with corrections for
 //! ties and for continuity. For samples without overlap it is too large, so a change is rather missed than invented.
 
-/// The probability that two samples of the same distribution differ at least as much as these, in either direction.
-/// 1 if a sample is empty.
+/// Returns the probability that two samples of the same distribution differ at least as much as these, in
+/// either direction. The result is 1 if a sample is empty.
 pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     let (m, n) = (a.len() as f64, b.len() as f64);
     let mut all: Vec<(f64, bool)> = a.iter().map(|value| (*value, true)).collect();
@@ -36,10 +36,10 @@ pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     both_tails(away / variance.sqrt())
 }
 
-/// The probability that a standard normal variable is at least `z` away from 0.
+/// Returns the probability that a standard normal variable is at least `z` away from 0.
 ///
-/// By the continued fraction of Laplace for large `z`, where an error of the usual approximations would matter, and
-/// by the series of the density for small `z`.
+/// For large `z`, where the usual approximations have a notable error, the function uses Laplace's continued
+/// fraction. For small `z`, it uses the series of the density.
 fn both_tails(z: f64) -> f64 {
     let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
     if z > 3.0 {
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(both_tails(0.0), 1.0);
     }
 
-    /// The figures are those of SciPy 1.11: `mannwhitneyu(a, b, method="asymptotic")`.
+    /// Expected figures are from SciPy 1.11: `mannwhitneyu(a, b, method="asymptotic")`.
     #[test]
     fn figures_are_those_of_another_implementation() {
         let a = [19.0, 22.0, 16.0, 29.0, 24.0];

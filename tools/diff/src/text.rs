@@ -53,7 +53,7 @@ impl Change {
 }
 
 impl Compared {
-    /// Text, with at most `names` names of a kind.
+    /// Returns the comparison as text, with at most `names` names of a kind.
     pub fn text(&self, names: usize) -> Result<String, fmt::Error> {
         let mut out = String::new();
         for (letter, trace) in [("A", &self.a), ("B", &self.b)] {

@@ -186,7 +186,7 @@ impl Folder<'_> {
     }
 }
 
-/// The cells of a chunk that is at `at` in `file`.
+/// Adds the row of a chunk at offset `at` of `file`.
 fn add_row(
     row: &mut Row,
     ns: u64,

@@ -22,7 +22,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The events of a trace that are chosen. A pattern that picks none is an error.
+    /// Returns the chosen events of a trace. A pattern without a matching event is an error.
     pub fn events(&self, metadata: &Metadata) -> anyhow::Result<HashSet<EventKey>> {
         let classes = metadata.streams.iter();
         let layouts: Vec<&EventLayout> = classes.flat_map(|class| class.events.values()).collect();

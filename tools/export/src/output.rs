@@ -19,7 +19,7 @@ pub enum Target {
     Stdout,
     /// A file.
     File {
-        /// Its name.
+        /// Name of the file.
         path: PathBuf,
         /// Whether an existing file is replaced.
         force: bool,
@@ -76,7 +76,7 @@ impl Output {
         Self::Through(BufWriter::with_capacity(BUFFER, Box::new(out)))
     }
 
-    /// The writer.
+    /// Returns the writer.
     pub fn writer(&mut self) -> &mut dyn Write {
         match self {
             Self::Through(out) => out,

@@ -225,7 +225,7 @@ impl Pprof {
         id
     }
 
-    /// The locations of an event's stack, the innermost first.
+    /// Returns the locations of an event's stack, the innermost first.
     fn stack(&mut self, event: &Event<'_>, now: &Now<'_>) -> Vec<u64> {
         let stacks = self.stacks[event.layout.stream_id as usize];
         let mut locations = Vec::new();

@@ -97,7 +97,7 @@ pub fn is_length(field: &FieldLayout) -> bool {
     field.name.starts_with('_') && field.name.ends_with("_length")
 }
 
-/// The fields of an event that are shown.
+/// Returns the shown fields of an event.
 pub fn fields<'a>(event: &Event<'a>) -> impl Iterator<Item = (&'a FieldLayout, Value<'a>)> {
     event.fields().filter(|(field, _)| !is_length(field))
 }

@@ -34,9 +34,9 @@ pub struct Call {
     pub thread: (i64, Life),
     /// The place of its name.
     pub call: u32,
-    /// When it began, in clock ticks.
+    /// Begin of the call, in clock ticks.
     pub from: u64,
-    /// Whether it failed.
+    /// Whether the call failed.
     pub failed: bool,
 }
 

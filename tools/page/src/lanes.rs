@@ -64,9 +64,9 @@ enum Content {
 /// A part of a lane, in clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slice {
-    /// Its begin.
+    /// Begin of the slice.
     pub from: u64,
-    /// Its end.
+    /// End of the slice.
     pub to: u64,
     content: Content,
 }
@@ -75,9 +75,11 @@ pub struct Slice {
 const MIXED: u64 = 1;
 
 impl Slice {
-    /// Returns the number of the slice on the page: `2 * value` for one activity. For a mixed slice, bit 0 is
-    /// set, bits 1 to 10 hold the busy time and the bits from 11 on the waiting time, both in thousandths.
-    /// `renumber` maps a value to its number on the page.
+    /// Returns the number of the slice on the page. For one activity it is `2 * value`; `renumber` maps a value
+    /// to its number on the page.
+    ///
+    /// For a mixed slice, bit 0 is set. Bits 1 to 10 hold the busy time, the bits from 11 on the waiting time,
+    /// both in thousandths.
     pub fn number(&self, renumber: impl Fn(u32) -> u32) -> u64 {
         match self.content {
             Content::One(value) => u64::from(renumber(value)) << 1,

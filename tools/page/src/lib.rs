@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace report --html`: a trace as one page, which needs nothing but a browser.
+//! `rtrace report --html`: a trace as one page, which needs only a browser.
 //!
 //! `rtrace report --serve`: the same page from a [`Server`], which reads the part that the page shows.
 //!

@@ -31,9 +31,9 @@ pub enum Why {
 /// A time with its reason, in clock ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Its begin.
+    /// Begin of the moment.
     pub from: u64,
-    /// Its end.
+    /// End of the moment.
     pub to: u64,
     /// The reason.
     pub why: Why,

@@ -81,7 +81,7 @@ impl Server {
         })
     }
 
-    /// The address to open in a browser.
+    /// Returns the address to open in a browser.
     pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}/{}/", self.port, self.token)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A part of a trace, read alone, has the slices and events that a pass over the whole trace has there.
+//! A part of a trace, read alone, has the same slices and events as a pass over the whole trace.
 
 use analysis::{pass, Catalogue};
 use base64::prelude::{Engine, BASE64_STANDARD};
@@ -62,7 +62,7 @@ fn gather(dir: &Path, trace: &Trace, limit: usize) -> (Timeline, u64, u64) {
     (timeline, extent.begin(), length)
 }
 
-/// The lanes and marks of a part.
+/// Returns the lanes and marks of a part.
 fn unpack(part: &str) -> (BTreeMap<Lane, Vec<Slice>>, BTreeMap<u64, Vec<Mark>>) {
     let part: Value = serde_json::from_str(part).unwrap();
     let column = |name: &str| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! SQLite with the tables of traces: empty at first, filled with what a query names.
+//! SQLite with the tables of traces. The tables are empty at first; a query fills the ones that it names.
 //!
 //! The database is a private temporary file without a name in the file system. SQLite writes it only when its
 //! cache is full. A query may read these tables and nothing else.
@@ -30,11 +30,11 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine with these tables, all empty. A signal ends its queries.
+    /// Creates an engine with these tables, all empty. A signal ends its queries.
     pub fn new(schema: Schema, interruption: &Interruption) -> anyhow::Result<Self> {
-        // An empty name: a temporary file.
+        // SQLite uses a temporary file for an empty name.
         let connection = Connection::open("")?;
-        // Otherwise a name in quotes that no column has would be a text.
+        // Otherwise SQLite reads a quoted name without a column as a text.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
         connection.execute_batch(&format!(
             "PRAGMA cache_size = -{CACHE}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF"
@@ -48,7 +48,7 @@ impl Engine {
         Ok(Self { connection, schema })
     }
 
-    /// The tables and columns that a query reads. An error shows where the query is wrong.
+    /// Returns the tables and columns that a query reads. An error shows the wrong place in the query.
     pub fn needed(&self, sql: &str) -> anyhow::Result<Needed> {
         let needed = Arc::new(Mutex::new(Needed::default()));
         let reads = needed.clone();
@@ -90,13 +90,13 @@ impl Engine {
         }
     }
 
-    /// A query that [`Self::needed`] has accepted.
+    /// Prepares a query that [`Self::needed`] has accepted.
     pub fn prepare(&self, sql: &str) -> anyhow::Result<Statement<'_>> {
         let statement = self.connection.prepare(sql);
         statement.map_err(|error| self.explain(error, sql))
     }
 
-    /// An error of a query: its place, and what may have been meant.
+    /// Adds the wrong place, and a similar name, to an error of a query.
     fn explain(&self, error: Error, sql: &str) -> anyhow::Error {
         match error {
             Error::SqlInputError { msg, offset, .. } => {

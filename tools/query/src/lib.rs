@@ -36,21 +36,21 @@ use terminal::say;
 /// A query, and the format and target of its answer.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// Its SQL, or the name of a sample.
+    /// SQL of the query, or the name of a sample.
     pub sql: String,
     /// The traces.
     pub dirs: Vec<PathBuf>,
-    /// How the answer is written.
+    /// Format of the answer.
     pub format: Format,
-    /// Where it is written to.
+    /// Target of the answer.
     pub target: Target,
 }
 
-/// A trace that is read.
+/// An open trace.
 struct Opened {
     dir: PathBuf,
     trace: Trace,
-    /// The names of its tables, in lower case.
+    /// Names of the trace's tables, in lower case.
     tables: BTreeSet<String>,
 }
 
@@ -98,7 +98,7 @@ pub fn query(query: &Query) -> anyhow::Result<()> {
     let written = query.format.write(&engine, sql, out.writer());
     let finished = written.and_then(|()| Ok(out.finish()?));
     match finished {
-        // The reader of the pipe has seen enough.
+        // The reader of the pipe has closed it: no error.
         Err(error) if is_closed(&error) => verdict,
         Err(error) => {
             interruption.check()?;
@@ -116,7 +116,7 @@ fn is_closed(error: &anyhow::Error) -> bool {
     })
 }
 
-/// The samples; also the tables and columns of traces, if some are given.
+/// Lists the samples, and the tables and columns of the traces.
 pub fn list(dirs: &[PathBuf]) -> anyhow::Result<String> {
     let (schema, _) = open(dirs)?;
     let mut out = String::new();

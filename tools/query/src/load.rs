@@ -19,16 +19,16 @@ use store::Trace;
 use tables::{Cell, Column, Kind, Rows};
 use terminal::progress;
 
-/// By table, the columns that the query names, both in lower case.
+/// Columns that the query names, by table. All names are in lower case.
 pub type Needed = BTreeMap<String, BTreeSet<String>>;
 
-/// Rows of a batch, and batches on their way.
+/// Number of rows in a batch, and of batches in the channel.
 const ROWS: usize = 1024;
 const BATCHES: usize = 4;
 
 /// Message of the thread that reads the trace.
 enum Found {
-    /// A table that the query names: which of its columns.
+    /// A table that the query names, with the needed columns.
     Table { name: String, columns: Vec<Column> },
     /// Rows of these tables.
     Batch(Batch),
@@ -85,7 +85,7 @@ pub fn load(
 struct Sender {
     to: SyncSender<Found>,
     needed: Needed,
-    /// By number of the announced table, which of its columns are needed, and its number among the needed ones.
+    /// By number of an announced table: the needed columns, and the table's number among the needed ones.
     tables: Vec<Option<(Vec<bool>, usize)>>,
     wanted: usize,
     batch: Batch,
@@ -158,7 +158,7 @@ impl Drop for Sender {
 struct Table<'c> {
     insert: Statement<'c>,
     kinds: Vec<Kind>,
-    /// Which of the columns [`PLACE`] are needed.
+    /// Whether each of the columns [`PLACE`] is needed.
     place: [bool; 3],
 }
 
@@ -209,7 +209,7 @@ fn add(
 }
 
 impl<'c> Table<'c> {
-    /// The table of this name, with the columns that the query names.
+    /// Creates the table of this name, with the columns that the query names.
     fn new(
         connection: &'c Connection,
         needed: &Needed,
@@ -273,7 +273,7 @@ struct Days {
 }
 
 impl Days {
-    /// The date of a time in nanoseconds since the epoch: `YYYY-MM-DD`.
+    /// Returns the date of a time in nanoseconds since the epoch: `YYYY-MM-DD`.
     fn date(&mut self, ns: i64) -> &str {
         let day = ns.div_euclid(DAY);
         if self.day.replace(day) != Some(day) {
@@ -282,7 +282,7 @@ impl Days {
         &self.date
     }
 
-    /// The time: `YYYY-MM-DD HH:MM:SS.ffffff`.
+    /// Returns the time as text: `YYYY-MM-DD HH:MM:SS.ffffff`.
     fn time(&mut self, ns: i64) -> &str {
         let microseconds = ns.rem_euclid(DAY) / 1000;
         let (seconds, fraction) = (microseconds / 1_000_000, microseconds % 1_000_000);

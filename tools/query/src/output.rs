@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use tables::{Column, Kind, Single};
 use terminal::{harmless_json, printable};
 
-/// How an answer is written.
+/// Format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Aligned columns, at most this number of rows.
@@ -32,7 +32,7 @@ pub enum Format {
 /// A column of an answer.
 struct Answered {
     name: String,
-    /// Its type, if it is a column of a table.
+    /// Type of the column, if it is a column of a table.
     declared: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Format {
     }
 }
 
-/// The columns of an answer. No two have the same name.
+/// Returns the columns of an answer. All names differ.
 fn answered(statement: &Statement<'_>) -> Vec<Answered> {
     let mut columns: Vec<Answered> = Vec::new();
     for column in statement.columns() {
@@ -84,7 +84,7 @@ fn answered(statement: &Statement<'_>) -> Vec<Answered> {
     columns
 }
 
-/// A value as text; none if it is empty.
+/// Returns a value as text; none if the value is empty.
 fn text(column: &Answered, value: ValueRef<'_>) -> Option<String> {
     Some(match value {
         ValueRef::Null => return None,
@@ -97,7 +97,7 @@ fn text(column: &Answered, value: ValueRef<'_>) -> Option<String> {
     })
 }
 
-/// Rows of a table whose cells decide how wide its columns are. Others may be wider.
+/// Number of rows whose cells set the widths of a table's columns. Cells of later rows may be wider.
 const MEASURED: usize = 1000;
 
 fn table(
@@ -142,7 +142,7 @@ fn table(
     print(&mut lines, &mut widths, &is_right, out)
 }
 
-/// Prints lines. The first ones decide how wide the columns are.
+/// Prints lines. The first lines set the widths of the columns.
 fn print(
     lines: &mut Vec<Vec<String>>,
     widths: &mut Vec<usize>,
@@ -216,7 +216,8 @@ fn json(columns: &[Answered], rows: &mut Rows<'_>, out: &mut dyn Write) -> anyho
     Ok(())
 }
 
-/// The type of a column follows from all its values. So the rows become a table of SQLite's first.
+/// Writes a Parquet file. The type of a column depends on all its values, so the rows are first stored in a
+/// table of SQLite.
 fn parquet(
     engine: &Engine,
     sql: &str,
@@ -227,7 +228,7 @@ fn parquet(
     let numbered = (0..columns.len()).map(|number| format!("c{number}"));
     let names = { numbered }.collect::<Vec<_>>().join(", ");
     let sql = sql.trim_end().trim_end_matches(';');
-    // The line end ends a comment.
+    // The line end ends a comment of the query.
     connection.execute_batch(&format!(
         "CREATE TEMP TABLE answer AS WITH answer({names}) AS ({sql}\n) SELECT * FROM answer"
     ))?;
@@ -280,7 +281,7 @@ fn parquet(
     Ok(())
 }
 
-/// A time as text, in microseconds since the epoch.
+/// Converts a time from text to microseconds since the epoch.
 fn microseconds(time: &str) -> Option<i64> {
     let time: DateTime = time.parse().ok()?;
     let time = time.to_zoned(TimeZone::UTC).ok()?;

@@ -2,20 +2,20 @@
 
 //! Percentiles as aggregates: `percentile_disc(0.99) WITHIN GROUP (ORDER BY x)`, or `quantile_disc(x, 0.99)`.
 //!
-//! They are exact. A group needs 16 bytes of memory for each of its values. SQLite's parser lacks the first form:
-//! [`plain`] makes a call with two arguments of it, as SQLite itself would.
+//! Percentiles are exact. A group needs 16 bytes of memory for each of its values. SQLite's parser lacks the
+//! first form. [`plain`] turns it into a call with two arguments, as SQLite itself would.
 
 use regex::{Captures, Regex};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, Result};
 
-/// How a percentile between two values is found.
+/// Kind of percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// One of the values.
+    /// A percentile is one of the values.
     Discrete,
-    /// Interpolated.
+    /// A percentile between two values is interpolated.
     Continuous,
 }
 
@@ -56,8 +56,8 @@ enum Part {
     Half,
 }
 
-/// The query with `f(P, X)` for each `f(P) WITHIN GROUP (ORDER BY X)`. Every other character keeps its place, so that
-/// errors show where the query is wrong.
+/// Returns the query with `f(P, X)` for each `f(P) WITHIN GROUP (ORDER BY X)`. All other characters keep their
+/// places, so that errors show the right place.
 pub fn plain(sql: &str) -> String {
     // Texts, quoted names and comments stay as they are.
     const PATTERN: &str = r#"(?is)'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\)\s*within\s+group\s*\(\s*order\s+by\b"#;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where a query is wrong.
+//! Places of errors in a query.
 
-/// The line of a query that has this place, with a mark below it.
+/// Returns the line of a query at this place, with a mark below it.
 pub fn show(sql: &str, offset: usize) -> String {
     let offset = (0..=offset.min(sql.len())).rev();
     let offset = { offset }.find(|offset| sql.is_char_boundary(*offset));
@@ -22,7 +22,7 @@ pub fn show(sql: &str, offset: usize) -> String {
     )
 }
 
-/// Where a name is in a query.
+/// Returns the place of a name in a query.
 pub fn find(sql: &str, name: &str) -> Option<usize> {
     if name.is_empty() {
         return None;

@@ -7,9 +7,9 @@ use std::fmt::{self, Display, Formatter};
 /// A sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Its name.
+    /// Name of the sample.
     pub name: &'static str,
-    /// Its SQL, after comments that say what it answers and which events it needs.
+    /// SQL of the sample. Its first comments have the question, and the events that it needs.
     pub sql: &'static str,
 }
 
@@ -36,12 +36,12 @@ pub const SAMPLES: [Sample; 10] = samples![
     "worst-wakeups",
 ];
 
-/// The sample of this name.
+/// Returns the sample with this name.
 pub fn named(name: &str) -> Option<Sample> {
     SAMPLES.into_iter().find(|sample| sample.name == name)
 }
 
-/// The name and what it answers.
+/// Shows the name and the question.
 impl Display for Sample {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let comments = self.sql.lines().map_while(|line| line.strip_prefix("-- "));

@@ -23,9 +23,9 @@ pub struct Schema {
 /// A table.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
-    /// Its own columns.
+    /// Columns of the table.
     pub columns: Vec<Column>,
 }
 
@@ -55,7 +55,7 @@ impl Schema {
 }
 
 impl Table {
-    /// The SQL statement that creates it.
+    /// Returns the SQL statement that creates the table.
     pub fn create(&self) -> String {
         let own = self.columns.iter();
         let own = own.map(|column| format!("{} {}", quoted(&column.name), declared(column.kind)));
@@ -65,7 +65,7 @@ impl Table {
         format!("CREATE TABLE {name} ({})", columns.join(", "))
     }
 
-    /// The names of all its columns.
+    /// Returns the names of all columns, with [`PLACE`].
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let own = self.columns.iter().map(|column| column.name.as_str());
         own.chain(PLACE)
@@ -77,8 +77,8 @@ pub const FLAG: &str = "BOOLEAN";
 /// Type of a column of times.
 pub const TIME: &str = "TIMESTAMP";
 
-/// The declared type of a column in SQLite. A column without a type keeps each value as it is. An unsigned
-/// 64-bit integer may exceed the integers of SQLite, and is a text then.
+/// Returns the declared type of a column in SQLite. A column without a type keeps each value as it is. An
+/// unsigned 64-bit integer may exceed the integers of SQLite, and is a text then.
 fn declared(kind: Kind) -> &'static str {
     match kind {
         Kind::Time => TIME,
@@ -91,7 +91,7 @@ fn declared(kind: Kind) -> &'static str {
     }
 }
 
-/// A name, quoted for SQL.
+/// Quotes a name for SQL.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

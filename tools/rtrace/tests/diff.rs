@@ -19,8 +19,8 @@ const IDLE: (i32, &str) = (0, "swapper/0");
 const SHELL: (i32, &str) = (7, "sh");
 const OTHER: (i32, &str) = (8, "cc1");
 
-/// A trace of 200 rounds of 10 ms. In a round `sh` makes two calls, a disk interrupts, and `cc1` runs. Durations vary
-/// with the seed. `open_us` is how long openat takes.
+/// Writes a trace of 200 rounds of 10 ms. In a round `sh` makes two calls, a disk interrupts, and `cc1` runs.
+/// Durations vary with the seed. `open_us` is the duration of openat.
 fn trace(seed: u64, open_us: u64) -> TempDir {
     let dir = TempDir::new().unwrap();
     synthetic::write(

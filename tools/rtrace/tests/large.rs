@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const CPUS: u32 = 275;
 const CHANNELS: u32 = 4;
 
-/// One packet of a CPU in a channel.
+/// Returns one packet of a CPU in a channel.
 fn packet(channel: u32, cpu: u32) -> Vec<u8> {
     let begin = 1000 + u64::from(cpu);
     PacketBuilder::new(Layout::Compact, cpu, 0, begin)
@@ -29,7 +29,7 @@ fn packet(channel: u32, cpu: u32) -> Vec<u8> {
         .close(begin + 4, 8)
 }
 
-/// A trace of 1,100 streams, with three events each.
+/// Writes a trace of 1,100 streams, with three events each.
 fn large(dir: &Path) {
     let streams = (0..CHANNELS).map(|channel| {
         let streams = (0..CPUS).map(|cpu| (cpu, vec![packet(channel, cpu)]));
@@ -45,7 +45,7 @@ fn large(dir: &Path) {
     synthetic::write_channels(dir, &channels.collect::<Vec<_>>()).unwrap();
 }
 
-/// rtrace with limits that `ulimit` sets.
+/// Returns the command rtrace with limits that `ulimit` sets.
 fn limited(limit: &str, options: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command

@@ -72,7 +72,7 @@ fn exec_record(file: &str, tid: i32, old_tid: i32) -> Vec<u8> {
     record
 }
 
-/// A call of `openat` from one time to another, in microseconds.
+/// Adds a call of `openat` between two times in microseconds.
 fn openat(builder: PacketBuilder, from: u64, to: u64) -> PacketBuilder {
     builder
         .openat(from * US, "/x")

@@ -54,7 +54,7 @@ impl Place {
         self.dir.path().join("page.html")
     }
 
-    /// `rtrace report --html` with these options.
+    /// Returns the command `rtrace report --html` with these options.
     fn report(&self, options: &[&str]) -> Command {
         let mut command = Command::cargo_bin("rtrace").unwrap();
         command.args(["report", "--html"]).arg(self.file());
@@ -70,7 +70,7 @@ impl Place {
         Page(fs::read_to_string(self.file()).unwrap())
     }
 
-    /// The JSON object that `rtrace report` prints.
+    /// Returns the JSON object that `rtrace report` prints.
     fn json(&self, options: &[&str]) -> Value {
         let mut command = Command::cargo_bin("rtrace").unwrap();
         command.args(["report", "--json"]).args(options);

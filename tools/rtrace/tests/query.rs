@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace query` on synthetic traces. `scripts/tables-test` compares the samples' answers with those of DuckDB.
+//! `rtrace query` on synthetic traces. `scripts/tables-test` compares the answers of the samples with DuckDB's
+//! answers.
 
 use assert_cmd::cargo::cargo_bin;
 use assert_cmd::Command;
@@ -31,7 +32,8 @@ fn write(dir: &Path, packets: Vec<Vec<u8>>) {
     synthetic::write(dir, Layout::Compact, &[(0, packets)]).unwrap();
 }
 
-/// A trace in which `sh` opens this number of files; the first call takes 10 us, each other one 10 us more.
+/// Writes a trace in which `sh` opens this number of files. The first call takes 10 us, and each later one 10
+/// us more.
 fn opens(count: u64) -> TempDir {
     let dir = TempDir::new().unwrap();
     let mut packet = packet(0, 0, S)
@@ -58,7 +60,7 @@ fn rtrace(words: &[&str], dirs: &[&Path]) -> Command {
     command
 }
 
-/// The rows of an answer, as JSON.
+/// Returns the rows of an answer, as JSON.
 fn rows(sql: &str, dirs: &[&Path]) -> Value {
     let assert = rtrace(&["--format", "json", sql], dirs).assert().success();
     serde_json::from_slice(&assert.get_output().stdout).unwrap()

@@ -22,8 +22,8 @@ fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
     PacketBuilder::new(Layout::Compact, cpu, number, begin)
 }
 
-/// Writes a trace of two and a half seconds. On CPU 0 `sh` runs from 100 ms to 300 ms and from 900 ms to 1200
-/// ms, the second time after a wait of 4 ms. On CPU 1 `cc` runs from 500 ms until the end.
+/// Writes a trace of two and a half seconds. On CPU 0 `sh` runs from 100 ms to 300 ms, and after a wait of 4 ms
+/// from 900 ms to 1200 ms. On CPU 1 `cc` runs from 500 ms until the end.
 fn write(dir: &Path) {
     let zero = packet(0, 0, 0)
         .switch(100 * MS, IDLE, SHELL)

@@ -60,7 +60,7 @@ fn write(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
     .unwrap();
 }
 
-/// `rtrace trace -i` with these options.
+/// Returns the command `rtrace trace -i` with these options.
 fn trace(dir: &Path, options: &[&str]) -> Command {
     let mut command = Command::cargo_bin("rtrace").unwrap();
     command.arg("trace").arg("-i").arg(dir).args(options);

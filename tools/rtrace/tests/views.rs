@@ -28,14 +28,14 @@ fn add(sums: &mut Sums, name: &str, ns: u64) {
     *total += ns;
 }
 
-/// `rtrace` with these arguments.
+/// Runs `rtrace` with these arguments. Returns its output.
 fn rtrace(arguments: &[&str], dir: &Path) -> Vec<u8> {
     let mut command = Command::cargo_bin("rtrace").unwrap();
     let done = command.args(arguments).arg(dir).assert().success();
     done.get_output().stdout.clone()
 }
 
-/// The calls in the answer to `--syscalls`.
+/// Returns the calls in the answer to `--syscalls`.
 fn calls_of(json: &Value) -> Sums {
     let calls = json["syscalls"]["calls"].as_array().unwrap().iter();
     let timed = calls.filter(|call| call["timed"] != 0);
@@ -151,7 +151,7 @@ fn sum_of_rows(rows: &Value, field: &str) -> Running {
     sum(rows.map(|row| (row["tid"].as_i64().unwrap(), row[field].as_u64().unwrap())))
 }
 
-/// The JSON of `rtrace report` with this question.
+/// Returns the JSON of `rtrace report` with this question.
 fn question(dir: &Path, option: &str) -> Value {
     serde_json::from_slice(&rtrace(&["report", option, "--json"], dir)).unwrap()
 }
@@ -169,7 +169,7 @@ fn times(sums: Sums) -> BTreeMap<String, u64> {
     sums.into_iter().map(|(name, (_, ns))| (name, ns)).collect()
 }
 
-/// The rows of an answer.
+/// Returns the rows of an answer.
 fn answer<'a>(report: &'a Value, question: &str, table: &str) -> &'a [Value] {
     report[question][table].as_array().unwrap()
 }

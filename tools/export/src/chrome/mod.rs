@@ -61,7 +61,7 @@ struct Open {
 }
 
 impl Chrome {
-    /// For a trace of which these events are chosen.
+    /// For a trace with this description, and these chosen events.
     pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>) -> Self {
         let catalogue = Catalogue::new(metadata);
         let layouts = catalogue.events();
@@ -226,7 +226,7 @@ impl Chrome {
     }
 }
 
-/// The thread that makes a call. The idle task makes none.
+/// Returns the thread that makes a call. The idle task makes no calls.
 fn thread(now: &Now<'_>) -> Option<Doer> {
     now.task?.serial.map(Doer::Thread)
 }

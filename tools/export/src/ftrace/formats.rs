@@ -11,7 +11,7 @@ const SOFTIRQ: &str = "vec={vec} [action={vec:action}]";
 /// A time that a task spent waiting.
 const DELAY: &str = "comm={comm} pid={tid} delay={delay} [ns]";
 
-/// The format of an event, if it is known: see [`Template`](super::template::Template).
+/// Returns the format of an event, if it is known: see [`Template`](super::template::Template).
 pub fn of(event: &str) -> Option<&'static str> {
     Some(match event {
         "sched_switch" => {

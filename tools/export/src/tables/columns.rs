@@ -75,7 +75,7 @@ fn kind(ty: &Type) -> Kind {
     }
 }
 
-/// Which fields and contexts of an event are columns.
+/// The fields and contexts of an event that have columns.
 pub struct Filled {
     fields: Vec<bool>,
     contexts: Vec<bool>,

@@ -8,7 +8,7 @@ use std::path::Path;
 use synthetic::{OPENAT_EXIT, READ_EXIT};
 use tempfile::TempDir;
 
-/// The trace's events.
+/// Returns the events of the exported file.
 fn events(options: &[&str], dir: &Path) -> Vec<Value> {
     let bytes = bytes(&[&["chrome"], options].concat(), dir);
     let mut object: Value = serde_json::from_slice(&bytes).unwrap();
@@ -19,7 +19,7 @@ fn events(options: &[&str], dir: &Path) -> Vec<Value> {
     events
 }
 
-/// The name of the track that an event is on.
+/// Returns the name of an event's track.
 fn track(events: &[Value], event: &Value) -> String {
     let is_name = |name: &&Value| {
         let same = |key: &str| name[key] == event[key];
@@ -35,7 +35,7 @@ fn track(events: &[Value], event: &Value) -> String {
         .to_owned()
 }
 
-/// Track, kind, name, begin and duration of each event, in microseconds since second 1, by time.
+/// Returns track, kind, name, begin and duration of each event, by time. Times are microseconds since second 1.
 fn rows(events: &[Value]) -> Vec<(String, String, String, f64, Option<f64>)> {
     let said = events.iter().filter(|event| event["ph"] != "M");
     let mut rows: Vec<_> = said

@@ -5,7 +5,7 @@
 use super::{bytes, known, packet, write, IDLE, SHELL};
 use tempfile::TempDir;
 
-/// The columns and the rows.
+/// Returns the columns and the rows.
 fn table(options: &[&str], dir: &TempDir) -> (Vec<String>, Vec<Vec<String>>) {
     let bytes = bytes(&[&["csv"], options].concat(), dir.path());
     let mut reader = csv::Reader::from_reader(bytes.as_slice());

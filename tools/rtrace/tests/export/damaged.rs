@@ -14,7 +14,7 @@ const OF_STACKS: [&str; 3] = ["folded", "flamegraph", "pprof"];
 /// Formats that are a folder.
 const FOLDERS: [&str; 2] = ["parquet", "lttng"];
 
-/// A trace with call stacks, of two CPUs.
+/// Writes a trace with call stacks, of two CPUs.
 fn stacks_of_two(dir: &Path) {
     const CPU: usize = rtrace_abi::packet::PacketHeader::SIZE - 4;
     stacks(dir);

@@ -56,7 +56,7 @@ fn known(dir: &Path) {
     write(dir, &[(0, vec![zero]), (1, vec![one, behind])]);
 }
 
-/// `rtrace export` with these options.
+/// Returns the command `rtrace export` with these options.
 fn export(options: &[&str], dir: &Path) -> Command {
     let mut command = Command::cargo_bin("rtrace").unwrap();
     command.arg("export").args(options).arg(dir);

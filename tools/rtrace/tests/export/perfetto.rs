@@ -46,7 +46,7 @@ fn message(mut bytes: &[u8]) -> Message<'_> {
     fields
 }
 
-/// All messages in a field.
+/// Returns all messages in a field.
 fn inner<'a>(message: &Message<'a>, number: u64) -> Vec<Message<'a>> {
     let fields = message.iter().filter(|(field, _)| *field == number);
     fields
@@ -73,7 +73,7 @@ fn text<'a>(message: &Message<'a>, number: u64) -> Option<&'a str> {
     }
 }
 
-/// The packets.
+/// Returns the packets.
 fn packets(bytes: &[u8]) -> Vec<Message<'_>> {
     let trace = message(bytes);
     assert!(trace.iter().all(|(field, _)| *field == 1));
@@ -83,7 +83,7 @@ fn packets(bytes: &[u8]) -> Vec<Message<'_>> {
     packets
 }
 
-/// The bundles of events of a CPU.
+/// Returns the bundles of events of a CPU.
 fn bundles<'a>(packets: &[Message<'a>], cpu: u64) -> Vec<Message<'a>> {
     let bundles = packets.iter().flat_map(|packet| inner(packet, 1));
     bundles
@@ -91,7 +91,7 @@ fn bundles<'a>(packets: &[Message<'a>], cpu: u64) -> Vec<Message<'a>> {
         .collect()
 }
 
-/// Time, thread and kind of the events of a bundle.
+/// Returns time, thread and kind of the events of a bundle.
 fn kinds(bundle: &Message<'_>) -> Vec<(u64, Option<u64>, u64)> {
     let events = inner(bundle, 2);
     events

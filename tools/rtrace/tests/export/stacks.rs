@@ -9,14 +9,14 @@ use std::path::Path;
 use synthetic::{SOFTIRQ, SWITCH};
 use tempfile::TempDir;
 
-/// A record of `irq_softirq_entry` with contexts.
+/// Returns a record of `irq_softirq_entry` with contexts.
 fn record(tid: i32, comm: &str, kernel: &[u64], user: &[u64]) -> Vec<u8> {
     let mut record = contexts(tid, comm, kernel, user);
     record.extend(1_u32.to_le_bytes());
     record
 }
 
-/// A record of `sched_switch`: a thread of process 7 leaves its CPU in this state for another thread.
+/// Returns a record of `sched_switch`: a thread of process 7 leaves its CPU in this state for another thread.
 fn switch(prev: i32, state: i64, next: i32, kernel: &[u64]) -> Vec<u8> {
     let mut record = contexts(prev, "my task", kernel, &[]);
     record.extend(*b"my task\0\0\0\0\0\0\0\0\0");
@@ -29,7 +29,7 @@ fn switch(prev: i32, state: i64, next: i32, kernel: &[u64]) -> Vec<u8> {
     record
 }
 
-/// Contexts: thread, name, and call stacks.
+/// Returns contexts: thread, name, and call stacks.
 fn contexts(tid: i32, comm: &str, kernel: &[u64], user: &[u64]) -> Vec<u8> {
     let mut record = tid.to_le_bytes().to_vec();
     let mut name = comm.as_bytes().to_vec();
@@ -42,7 +42,7 @@ fn contexts(tid: i32, comm: &str, kernel: &[u64], user: &[u64]) -> Vec<u8> {
     record
 }
 
-/// Three events of `my task` and one of the idle task, with stacks, the innermost first.
+/// Writes three events of `my task` and one of the idle task. Their stacks begin with the innermost frame.
 pub fn stacks(dir: &Path) {
     let one = packet(0, 0, S)
         .event(
@@ -62,7 +62,7 @@ pub fn stacks(dir: &Path) {
     write_with_contexts(dir, &[(0, vec![one])]);
 }
 
-/// A trace whose records have these contexts.
+/// Writes a trace whose records have these contexts.
 fn write_with_contexts(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
     write(dir, streams);
     let path = dir.join("metadata");

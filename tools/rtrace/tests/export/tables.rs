@@ -35,7 +35,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// The rows of a table.
+/// Returns the rows of a table.
 fn rows(out: &TempDir, table: &str) -> Vec<Row> {
     let files = files(&out.path().join(table).join(DAY));
     let rows = files.iter().flat_map(|file| {

@@ -7,7 +7,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use tempfile::TempDir;
 
-/// The lines of events and losses.
+/// Returns the lines of events and losses.
 fn lines(options: &[&str], dir: &TempDir) -> Vec<String> {
     let text = text(&[&["text"], options].concat(), dir.path());
     assert!(text.starts_with("# tracer: nop\n"), "{text}");

@@ -33,7 +33,7 @@ const CLOEXEC: i32 = 0o2_000_000;
 /// `AT_FDCWD`
 const CWD: i32 = -100;
 
-/// File operations of the shell and of its child. From here on, no event is lost.
+/// Returns file operations of the shell. All of them are recorded.
 fn calls() -> Vec<(u64, (u32, Vec<u8>))> {
     vec![
         // The entry of this call was not recorded.

@@ -81,8 +81,10 @@ fn what_the_trace_lacks_is_said() {
         .stderr(contains("`rtrace record -e irq`"));
 }
 
-/// An interrupt has no duration in three cases: a packet is missing within it, its packet has a loss, or the
-/// trace does not say whether events were lost.
+/// An interrupt has no duration in these cases:
+/// - a packet is missing within it;
+/// - its packet has a loss;
+/// - an event within it is missing, although the trace records no loss.
 #[test]
 fn no_handler_is_timed_across_a_loss() {
     let dir = TempDir::new().unwrap();

@@ -174,7 +174,7 @@ pub fn write_with_interrupts(dir: &Path, random: &mut Random, channels: Channels
     fs::write(&path, kept).unwrap();
 }
 
-/// The streams of a channel with these events by CPU.
+/// Returns the streams of a channel with these events by CPU.
 fn streams(
     random: &mut Random,
     events: Vec<Vec<(u64, Event)>>,

@@ -42,14 +42,14 @@ fn write(dir: &Path, streams: &[(u32, Vec<Vec<u8>>)]) {
     synthetic::write(dir, Layout::Compact, streams).unwrap();
 }
 
-/// `rtrace report` with these options.
+/// Returns the command `rtrace report` with these options.
 fn report(options: &[&str], dir: &Path) -> Command {
     let mut command = Command::cargo_bin("rtrace").unwrap();
     command.arg("report").args(options).arg(dir);
     command
 }
 
-/// The JSON object that it prints.
+/// Returns the JSON object that the command prints.
 fn json(options: &[&str], dir: &Path) -> Value {
     let output = report(options, dir).arg("--json").assert().success();
     serde_json::from_slice(&output.get_output().stdout).unwrap()
@@ -104,7 +104,7 @@ fn declare_contexts(dir: &Path, contexts: &str) {
     fs::write(&path, text.replacen("\tpacket.context", &declared, 1)).unwrap();
 }
 
-/// A text of 16 bytes.
+/// Returns a text of 16 bytes.
 fn text16(text: &str) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..text.len()].copy_from_slice(text.as_bytes());

@@ -322,7 +322,8 @@ fn contexts_say_who_calls() {
     assert_eq!(processes[0]["max_ns"], 4_000);
 }
 
-/// A filter has suppressed the switch from `sh` to `worker`, so that the read of `sh` seems to continue.
+/// A filter has suppressed the switch from `sh` to `worker`. The read of `worker` therefore seems to be a read
+/// of `sh`.
 #[test]
 fn switches_that_were_not_recorded_are_said() {
     let dir = TempDir::new().unwrap();

@@ -26,7 +26,7 @@ const FIELDS: [&str; 13] = [
     "i32 prev_prio",
 ];
 
-/// A wait of `sh` for this CPU and time, until `worker` left the CPU.
+/// Returns a wait: `sh` waited for this CPU and time, until `worker` left the CPU.
 fn wait(cpu: i32, nanoseconds: u64) -> Vec<u8> {
     let number = |number: i32| number.to_le_bytes();
     let (text, tid, prev) = (text16(SHELL.1), number(SHELL.0), text16(THREAD.1));
@@ -125,7 +125,7 @@ const TIMER_FIELDS: [&str; 6] = [
 ];
 const SAMPLE: u32 = 22;
 
-/// A timer that was late by this time, and interrupted `worker` at `ip`.
+/// Returns an event: a timer was late by this time, and interrupted `worker` at `ip`.
 fn late(nanoseconds: u64, ip: u64) -> Vec<u8> {
     let number = |number: i32| number.to_le_bytes();
     let mut fields = text16(THREAD.1).to_vec();
@@ -202,9 +202,11 @@ const PREEMPT_FIELDS: [&str; 15] = [
     "i32 next_prio",
 ];
 
-/// An event in which `worker` kept its CPU from `sh` for this time. `preempted`: `worker` was preempted at the
-/// end. `lazy`: the request was lazy. `before`: time of an earlier lazy request. `in_interrupt`: an interrupt
-/// over the idle task of CPU 0 made the request, otherwise the task itself.
+/// Returns an event: `worker` kept its CPU from `sh` for this time.
+///
+/// - `preempted`: `worker` was preempted at the end.
+/// - `lazy`: the request was lazy. `before`: time of an earlier lazy request.
+/// - `in_interrupt`: an interrupt over the idle task of CPU 0 made the request, otherwise the task itself.
 fn kept(nanoseconds: u64, preempted: bool, lazy: bool, before: u64, in_interrupt: bool) -> Vec<u8> {
     let number = |number: i32| number.to_le_bytes();
     let mut fields = text16(THREAD.1).to_vec();

@@ -3,9 +3,9 @@
 //! `rtrace diff`: changes between two traces.
 //!
 //! Each trace is cut into windows of equal length: a twentieth of the shorter trace. Each window has a value
-//! for each quantity. A change exceeds the traces' own variation if the values of one trace's windows tend to
-//! be larger. The [rank-sum test](rank_sum) decides this. The chance of error is at most 1% for all tests of a
-//! comparison together (Bonferroni's correction).
+//! for each quantity. A change exceeds the traces' own variation if one trace's values tend to be larger than
+//! the other one's. The [rank-sum test](rank_sum) decides this. The chance of error is at most 1% for all tests
+//! of a comparison together (Bonferroni's correction).
 
 #![forbid(unsafe_code)]
 

@@ -52,8 +52,8 @@ pub fn read(
                 now = event.timestamp;
             }
             for exporter in engine.parts().1 {
-                // All streams begin with their first packet. Every other item shows that the begin of the trace
-                // is known.
+                // The first packets of all streams precede every other item. At such an item, the begin of the
+                // trace is known.
                 if !matches!(item, Item::Packet(_) | Item::Damaged { .. }) {
                     exporter.begin(begin)?;
                 }

@@ -24,7 +24,7 @@ const REQUEST: usize = 8 << 10;
 /// Maximum number of header lines of a request.
 const HEADERS: usize = 64;
 
-/// Time limit for receiving a request, and for each write of an answer.
+/// Time limit for each read of a request, and for each write of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Headers of each answer: no other site may use the answer. The page itself lists the resources that it may

@@ -339,7 +339,7 @@ fn switches_that_were_not_recorded_are_said() {
     assert_eq!(answers["syscalls"]["mistaken"], 1);
     assert_eq!(answers["threads"]["switches_missing"], 1);
     assert_eq!(answers["syscalls"]["calls"][0]["timed"], 0);
-    // Before the second switch, the trace does not show which of the two threads ran.
+    // Before the switch away from `worker`, the trace does not show which of the two threads ran.
     let threads = &answers["threads"]["threads"];
     let running: Vec<_> = threads
         .as_array()

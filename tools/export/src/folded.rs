@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace export folded`: one line for each call stack, with its count, as input of flame graphs. `rtrace
-//! export flamegraph`: the flame graph itself.
+//! `rtrace export folded`: one line for each call stack, with its count, as input of flame graphs.
+//! `rtrace export flamegraph`: the flame graph itself.
 
 use super::format::{Format, Loss, Now, Task};
 use super::values::Line;

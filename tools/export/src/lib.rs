@@ -50,7 +50,7 @@ use system::signals::Signals;
 use terminal::{progress, say, tell};
 use text::Text;
 
-/// Export to do.
+/// An export: its traces, format and target.
 pub enum Export {
     /// One pass over the trace, to a file or a pipe.
     Stream {

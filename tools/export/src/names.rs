@@ -29,7 +29,7 @@ struct Functions {
 }
 
 /// Saves the names of functions beside the trace in `dir`: functions in call stacks, and functions that events
-/// are about. If this machine lacks symbols of a program, `servers` are asked for them.
+/// are about. If this machine lacks symbols of a program, the function requests them from `servers`.
 pub fn save_names(dir: &Path, servers: Option<Servers>, access: Access) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let choice = Choice::default();

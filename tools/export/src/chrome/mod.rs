@@ -38,7 +38,7 @@ const AGAIN: i64 = 10_000_000;
 pub struct Chrome {
     head: Value,
     clock: Clock,
-    /// `sched_switch`, if it is chosen. Only then the CPUs' tracks have tasks.
+    /// `sched_switch`, if it is chosen. Without it, the CPUs' tracks have no tasks.
     switch: Option<EventKey>,
     /// The events of interrupts.
     interrupts: HashSet<EventKey>,
@@ -142,7 +142,7 @@ impl Chrome {
         Ok(track)
     }
 
-    /// Returns the id of a process or thread in the file. A reused id of the kernel has a new one.
+    /// Returns the id of a process or thread in the file. A reused id gets another id in the file.
     fn id(&mut self, id: i64, life: Life) -> i64 {
         let (last, before) = self.lives.entry(id).or_insert((life, 0));
         if *last != life {
@@ -151,7 +151,7 @@ impl Chrome {
         id + *before * AGAIN
     }
 
-    /// Writes the slice of a system call that is over at `ns`. `reason` is set if the call has no exit.
+    /// Writes the slice of a system call that is over at `ns`. If the call has no exit, `why` has the reason.
     fn close(
         &mut self,
         mut open: Open,

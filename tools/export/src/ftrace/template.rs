@@ -9,7 +9,7 @@ use analysis::schedule_events::Left;
 use ctf::{Event, EventLayout, Type};
 use std::fmt::{self, Write};
 
-/// `MAX_RT_PRIO`: priorities in a trace are smaller by this number, as in LTTng's.
+/// `MAX_RT_PRIO`: priorities in a trace are smaller by this number, as in LTTng's traces.
 pub const PRIORITIES: i64 = 100;
 
 /// A format of an event, with the places of its fields.

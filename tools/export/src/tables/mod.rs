@@ -36,7 +36,7 @@ use tables::{Column, Folder, Kind, Row, Rows, TableId};
 use terminal::{progress, say};
 use threads::Threads;
 
-/// Export to do.
+/// An export of tables: its traces, target and choice.
 pub struct Tables {
     /// The traces.
     pub dirs: Vec<PathBuf>,

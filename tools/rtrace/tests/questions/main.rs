@@ -67,8 +67,8 @@ fn forget(dir: &Path, prefix: &str) {
     fs::write(&path, kept).unwrap();
 }
 
-/// Adds events to a trace's description. Each event has an id, a name and fields. A field is an integer (`u32
-/// dev`), a text of fixed length (`text16 comm`) or a string (`string name`).
+/// Adds events to a trace's description. Each event has an id, a name and fields. A field is an integer
+/// (`u32 dev`), a text of fixed length (`text16 comm`) or a string (`string name`).
 fn declare(dir: &Path, events: &[(u32, &str, &[&str])]) {
     let path = dir.join("metadata");
     let mut text = fs::read_to_string(&path).unwrap();

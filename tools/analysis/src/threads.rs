@@ -18,6 +18,18 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use terminal::{duration, printable};
 
+/// The order of the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// The longest running first.
+    #[default]
+    Running,
+    /// The longest runnable first: the threads that waited for a CPU.
+    Runnable,
+    /// The longest blocked first.
+    Blocked,
+}
+
 /// Analysis of the threads of a trace.
 pub struct Threads {
     sort: Sort,
@@ -49,7 +61,7 @@ struct Thread {
 
 impl Threads {
     /// Creates the analysis for a trace with these events.
-    pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
+    pub fn new(catalogue: &Catalogue<'_>, sort: Sort) -> Result<Self, Missing> {
         if !catalogue.has_switches() {
             return Err(Missing {
                 option: "--threads",
@@ -178,7 +190,7 @@ struct Found {
     wakeups_recorded: bool,
     /// Number of switches that were evidently not recorded. If it is not 0, times are lower bounds.
     switches_missing: u64,
-    /// Rows, those with the longest running time first.
+    /// Rows, in the order of [`Sort`].
     threads: Vec<Row>,
 }
 

@@ -99,6 +99,7 @@ pub struct ReportArgs {
     pub graph: bool,
 
     /// For --graph: a row for each function, with percentiles
+    #[arg(hide_short_help = true)]
     #[arg(long, requires = "graph")]
     pub summary: bool,
 
@@ -109,8 +110,10 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]
     pub html: Option<PathBuf>,
 
-    /// Show the page of --html in a browser of this machine, with every event of a trace of any size. Prints
-    /// the address, which only this user knows; Ctrl-C ends it
+    /// Serve the page to a browser on this machine
+    ///
+    /// The page of --html, with every event of a trace of any size. The command prints the address, which only this
+    /// user knows. Ctrl-C ends it.
     #[arg(long, conflicts_with_all = ["graph", "html", "json", "rows"])]
     pub serve: bool,
 

@@ -62,7 +62,9 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub choice: ChoiceArgs,
 
-    /// Print the trace in DIR, or the newest in the current directory
+    /// Print the trace in DIR, or the newest one here
+    ///
+    /// Without DIR: the current directory if that is a trace, or the newest trace in it.
     #[arg(short, long, value_name = "DIR", num_args = 0..=1)]
     #[arg(add = ArgValueCompleter::new(complete::traces))]
     #[arg(conflicts_with_all = [
@@ -72,6 +74,7 @@ pub struct ShowArgs {
     pub input: Option<Option<PathBuf>>,
 
     /// Print the trace that a receiver (`rtraced --listen`) gets at this moment, from its beginning
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
         "input", "buffer", "cpus", "cgroups", "functions",
@@ -81,34 +84,42 @@ pub struct ShowArgs {
 
     /// For --connect: the trace of this machine, or of this name (HOST-UUID), once it begins; without it, the one that
     /// began last
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "NAME", requires = "connect")]
     pub of: Option<String>,
 
     #[command(flatten)]
     pub network: NetworkArgs,
 
-    /// Print only the system calls that fail, as `strace -Z` does
+    /// Print only the calls that fail (strace -Z)
     #[arg(short = 'Z', long, conflicts_with_all = ["functions", "graph", "summary", "summary_only"])]
     pub failed: bool,
 
-    /// Print only the table of `rtrace report --syscalls`, at the end
+    /// Print only a table of the calls, at the end
+    ///
+    /// The table is that of `rtrace report --syscalls`.
     #[arg(short = 'c', long, conflicts_with_all = ["functions", "graph"])]
     pub summary_only: bool,
 
-    /// Print the lines, and that table at the end
+    /// Print the lines, and the table of -c at the end
+    #[arg(hide_short_help = true)]
     #[arg(long, conflicts_with_all = ["functions", "graph", "summary_only"])]
     pub summary: bool,
 
-    /// Rows in that table; 0 for all
+    /// Rows in the table; 0 for all
+    #[arg(hide_short_help = true)]
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
     #[arg(requires = "table")]
     pub rows: usize,
 
-    /// Print to FILE (new unless --force), not to standard output, which COMMAND uses too
+    /// Print to FILE, not to standard output
+    ///
+    /// COMMAND uses standard output, too. FILE must be new unless --force.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
     /// Replace FILE if it exists
+    #[arg(hide_short_help = true)]
     #[arg(long, requires = "output")]
     pub force: bool,
 

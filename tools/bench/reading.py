@@ -24,22 +24,16 @@ def tools(rtrace, trace, out):
     return {
         "summary": ([rtrace, "report", trace], True),
         "all questions": ([rtrace, "report", *questions(rtrace, trace), trace], True),
-        "Perfetto": ([rtrace, *export(rtrace, "perfetto"), "-o", f"{out}/perfetto", trace], True),
-        "Parquet": ([rtrace, *export(rtrace, "parquet"), "-o", f"{out}/parquet", trace], True),
+        "Perfetto": ([rtrace, "export", "perfetto", "-o", f"{out}/perfetto", trace], True),
+        "Parquet": ([rtrace, "export", "parquet", "-o", f"{out}/parquet", trace], True),
         "page": ([rtrace, "report", "--html", f"{out}/page", trace], True),
         "babeltrace2, dummy": (["babeltrace2", trace, "-c", "sink.utils.dummy"], False),
         "babeltrace2, text": (["babeltrace2", trace], False),
     }
 
 
-def export(rtrace, form):
-    """The arguments of an export: the format is a word, or was an option."""
-    said = subprocess.run([rtrace, "export", "--help"], capture_output=True, text=True, check=True).stdout
-    return ["export", f"--{form}" if f"--{form}" in said else form]
-
-
 def questions(rtrace, trace):
-    """Those that the trace has the events for."""
+    """The questions that the trace has the events for."""
     asked = lambda question: subprocess.run([rtrace, "report", question, trace], capture_output=True).returncode == 0
     return [question for question in QUESTIONS if asked(question)]
 

@@ -20,7 +20,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::Arc;
 use std::thread;
 use system::{Error, Result};
@@ -136,8 +136,9 @@ struct Stream {
     files: Arc<[PathBuf]>,
     /// [`None`] while a thread fills the next batch.
     source: Option<Box<Source>>,
-    /// The channel through which that batch arrives.
-    channel: (SyncSender<Filled>, Receiver<Filled>),
+    /// The channel through which that batch arrives. Only the job has the sender, so the channel closes if the thread
+    /// panics.
+    coming: Option<Receiver<Filled>>,
     /// The decoded items.
     batch: Batch,
     /// The number of returned events; `marks`: of other returned items.
@@ -155,7 +156,7 @@ impl Stream {
         Ok(Self {
             files,
             source: Some(Box::new(source)),
-            channel: mpsc::sync_channel(1),
+            coming: None,
             batch: Batch::default(),
             events: 0,
             marks: 0,
@@ -198,29 +199,31 @@ impl Stream {
         let is_first = std::mem::take(&mut self.is_first);
         let mut spare = Batch::default();
         (self.events, self.marks) = (0, 0);
-        match (&mut self.source, &threads.pool) {
-            (Some(source), _) if self.batch.rest == Rest::Long => source.fill_long(&mut self.batch),
-            (Some(source), _) => source.fill(&mut self.batch),
-            (None, Some(pool)) => {
-                let Some(filled) = pool.wait(&self.channel.1) else {
+        match &mut self.source {
+            Some(source) if self.batch.rest == Rest::Long => source.fill_long(&mut self.batch),
+            Some(source) => source.fill(&mut self.batch),
+            None => {
+                let coming = self.coming.take().zip(threads.pool.as_ref());
+                let Some(filled) = coming.and_then(|(coming, pool)| pool.wait(&coming)) else {
                     return self.fail();
                 };
                 self.source = Some(filled.source);
                 spare = std::mem::replace(&mut self.batch, filled.batch);
             }
-            (None, None) => return self.fail(),
         }
         if is_first || self.batch.rest != Rest::More {
             return;
         }
         let Some(pool) = threads.pool() else { return };
         if let Some(source) = self.source.take() {
+            let (to, coming) = mpsc::sync_channel(1);
+            self.coming = Some(coming);
             pool.post(Job {
                 filled: Filled {
                     source,
                     batch: spare,
                 },
-                to: self.channel.0.clone(),
+                to,
             });
         }
     }

@@ -226,7 +226,7 @@ fn garbage_harms_nothing() {
         ),
         (
             vec![metadata.clone(), stream.to_bytes(), head(83).to_bytes()],
-            "no packet",
+            "too few for a packet",
         ),
         (
             vec![

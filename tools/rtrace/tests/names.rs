@@ -337,7 +337,7 @@ fn a_name_without_an_id_is_shown() {
     write(dir.path(), &name, &[(0, vec![one])]);
     for (words, said) in [
         (
-            &["export", "--csv", "-o", "-"][..],
+            &["export", "csv", "-o", "-"][..],
             ",0,,alone,syscall_entry_openat,",
         ),
         (&["trace", "-i"], " alone/? openat("),

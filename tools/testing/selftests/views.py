@@ -37,7 +37,7 @@ def compare(trace):
     summary = json.loads(rtrace("report", "--json", trace))
     questions = ["--threads", "--cpu", "--syscalls", "--irq", "--latency"]
     report = json.loads(rtrace("report", *questions, "--json", trace))
-    events = json.loads(rtrace("export", "--chrome", trace))["traceEvents"]
+    events = json.loads(rtrace("export", "chrome", trace))["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
     top = [json.loads(line) for line in rtrace("top", "--json", "-i", trace).splitlines()]
 

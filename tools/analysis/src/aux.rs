@@ -164,7 +164,7 @@ impl Answer for Found {
 
     fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
         if self.areas.is_empty() {
-            return writeln!(out, "\nThere is no chunk.");
+            return writeln!(out, "\nThe trace has no chunks.");
         }
         let heading = format!(
             "{:>10} {:>14} {:>10} {:>14} {:>14} {:>5}  event",
@@ -185,8 +185,7 @@ impl Answer for Found {
         more(out, self.areas.len(), rows, "areas")?;
         writeln!(
             out,
-            "\nBytes that found no room are lost. Those that are not here were overwritten, or not written \
-             beside the trace."
+            "\nBytes that found no space are lost. Bytes that are not here were overwritten, or not written beside the trace."
         )
     }
 }

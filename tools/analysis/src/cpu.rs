@@ -155,8 +155,7 @@ impl Answer for Found {
         })?;
         writeln!(
             out,
-            "\nInterrupts are parts of the time busy and idle. What is unknown was before the first \
-             event of the CPU, or where events were lost."
+            "\nInterrupts are parts of the time busy and idle. Time is unknown before the first event of the CPU, and where events were lost."
         )?;
         if self
             .cpus
@@ -165,7 +164,7 @@ impl Answer for Found {
         {
             writeln!(
                 out,
-                "Interrupts that are not in the trace: `rtrace record -e irq` has them."
+                "Some interrupts are not in the trace: `rtrace record -e irq` records them."
             )?;
         }
         Ok(())

@@ -129,7 +129,7 @@ impl Answer for Found {
             if !is_recorded {
                 writeln!(
                     out,
-                    "{what} interrupts are not in the trace: `rtrace record -e '{event}'` has them."
+                    "{what} interrupts are not in the trace: `rtrace record -e '{event}'` records them."
                 )?;
             }
         }
@@ -154,7 +154,7 @@ impl Found {
         more(out, self.interrupts.len(), rows, "interrupts")?;
         writeln!(
             out,
-            "\nFrom entry to exit, with the interrupts that came meanwhile. {}",
+            "\nTimes are from entry to exit, and include the interrupts in between. {}",
             accuracy(self.percentile_error)
         )
     }

@@ -189,7 +189,7 @@ impl Answer for Found {
     fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
         let times = &self.durations;
         if times.count() == 0 {
-            return writeln!(out, "\nNo thread was woken and ran then.");
+            return writeln!(out, "\nNo thread was woken and then ran.");
         }
         let heading = format!(
             "{:>10}{HEADINGS}  from a wake-up until the thread runs",
@@ -201,7 +201,7 @@ impl Answer for Found {
         writeln!(out, "{}", accuracy(self.percentile_error))?;
         writeln!(
             out,
-            "Waits of preempted threads are not counted here; --threads has them."
+            "Waits of preempted threads are not counted here; --threads counts them."
         )?;
         self.bars(out)?;
         self.longest(out, rows)?;

@@ -148,7 +148,7 @@ impl Account {
             Item::End { partial: 0 } | Item::Whole { .. } | Item::Event(_) => {}
             Item::End { partial } => self.cuts.extend(stream.path.as_ref().map(|path| {
                 format!(
-                    "{}: the last packet is not whole; its {partial} bytes are left out",
+                    "{}: the last packet is incomplete; its {partial} bytes are left out",
                     path.display()
                 )
             })),
@@ -314,7 +314,7 @@ impl Display for Damages {
 
 /// Parts of a trace cannot be shown.
 #[derive(Debug, thiserror::Error)]
-#[error("the trace is damaged: {0}; all else is shown")]
+#[error("the trace is damaged: {0}; the rest is shown")]
 pub struct Damaged(String);
 
 impl Losses {
@@ -348,8 +348,7 @@ impl Losses {
                 false => "they are damaged, or ",
             };
             warnings.push(format!(
-                "{} events were read from the kernel and are not here: {damaged}another reader took \
-                 them (a snapshot?), or files are missing",
+                "{} events were read from the kernel and are not in the trace: {damaged}another reader took them (a snapshot?), or files are missing",
                 self.missing
             ));
         }

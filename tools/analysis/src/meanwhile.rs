@@ -298,7 +298,7 @@ impl Answer for Case {
                     Side::Kernel => self.place.as_deref().unwrap_or_default(),
                 };
                 let who = prio(thread);
-                writeln!(out, "\na timer of CPU {cpu} came {latency} late")?;
+                writeln!(out, "\na timer of CPU {cpu} expired {latency} late")?;
                 writeln!(out, "  due    {due}")?;
                 writeln!(out, "  came   {came}  over {thread}{who} in {place}")?;
                 format!("where {thread} was interrupted")
@@ -351,11 +351,11 @@ impl Case {
         })?;
         let hidden = self.ran.len().saturating_sub(shown.len().min(rows));
         if hidden > 0 {
-            writeln!(out, "{hidden} shorter ones are not shown")?;
+            writeln!(out, "{hidden} shorter rows are not shown")?;
         }
         if self.unknown_ns > 0 {
             let unknown = duration(self.unknown_ns);
-            writeln!(out, "of the first {unknown} the trace has nothing")?;
+            writeln!(out, "the trace has no events of the first {unknown}")?;
         }
         Ok(())
     }

@@ -142,7 +142,7 @@ pub fn close(out: &mut String, losses: &Losses) -> Result {
     if let Some(part) = part.filter(|part| part.chunk > 1) {
         writeln!(
             out,
-            "A trace from its chunk {} on: what came before is in the chunks before it",
+            "This trace begins with its chunk {}: the chunks before it have the earlier events",
             part.chunk
         )?;
     } else if losses.packets_before > 0 {
@@ -170,12 +170,11 @@ pub fn close(out: &mut String, losses: &Losses) -> Result {
     match losses.recording.as_ref().map(|recording| recording.state) {
         Some(State::Writing) => writeln!(
             out,
-            "Unfinished: it is still being written, or who wrote it was killed. Only the losses that \
-             its packets tell of are known"
+            "Unfinished: the trace is still being written, or its writer was killed. Only the losses in its packets are known"
         )?,
         Some(State::Failed) => writeln!(
             out,
-            "Unfinished: its recording failed before the end, and what came later is not in it"
+            "Unfinished: the recording failed before its end, and later events are not in the trace"
         )?,
         Some(State::Over | State::Stopped) | None => {}
     }
@@ -194,10 +193,10 @@ pub fn totals(losses: &Losses) -> String {
     let mut text = totals.to_string();
     let packets = losses.packets_lost.saturating_add(losses.packets_before);
     if packets > 0 {
-        text += &format!(" and what was in {packets} lost packets");
+        text += &format!(" and the events in {packets} lost packets");
     }
     if !losses.damages.is_empty() {
-        text += &format!(" and what was in {}", losses.damages);
+        text += &format!(" and the events in {}", losses.damages);
     }
     if losses.missing > 0 {
         text += &format!(", {} missing", losses.missing);
@@ -209,8 +208,7 @@ pub fn totals(losses: &Losses) -> String {
 pub fn lower_bounds(out: &mut String) -> Result {
     writeln!(
         out,
-        "\nThese figures are lower bounds: events are missing, and nothing was timed from before \
-         such a place to after it."
+        "\nThese figures are lower bounds: events are missing, and times across such a gap are not counted."
     )
 }
 

@@ -266,15 +266,13 @@ impl Answer for Found {
         if self.switches_missing > 0 {
             writeln!(
                 out,
-                "Not every sched_switch was recorded (-p, --only, --filter, --cgroup): the times are lower \
-                 bounds, but for the processes that were chosen by -p or --only."
+                "Not every sched_switch was recorded (-p, --only, --filter, --cgroup): the times are lower bounds, except for the processes that -p or --only chose."
             )?;
         }
         if !self.wakeups_recorded {
             writeln!(
                 out,
-                "When threads were woken is not in the trace: their wait for a CPU is counted as \
-                 blocked. `rtrace record -e sched_waking` has it."
+                "Wake-ups of threads are not in the trace: the wait for a CPU is counted as blocked. `rtrace record -e sched_waking` records them."
             )?;
         }
         Ok(())

@@ -83,8 +83,7 @@ impl fmt::Display for Exposed {
         let count = self.streams;
         write!(
             f,
-            "{count} {streams} could not be taken at one moment ({}): \
-             packets may have been overwritten while others were written",
+            "{count} {streams} could not be frozen at the same moment ({}): packets may have been overwritten while others were written",
             self.cause
         )
     }

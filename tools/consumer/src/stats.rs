@@ -134,7 +134,7 @@ impl Stats {
     /// Parses the text table: a header line, a row per CPU, and the row `total`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-        let header = lines.next().ok_or("an empty table")?;
+        let header = lines.next().ok_or("the table is empty")?;
         let columns: Vec<&str> = header.split_whitespace().skip(1).collect();
         let mut stats = Self::default();
         for line in lines {
@@ -145,14 +145,14 @@ impl Stats {
                 let value = words
                     .next()
                     .and_then(|word| word.parse().ok())
-                    .ok_or_else(|| format!("row `{name}`: no number for `{column}`"))?;
+                    .ok_or_else(|| format!("row `{name}`: column `{column}` has no number"))?;
                 counters.set(column, value);
             }
             if name == "total" {
                 stats.total = counters;
             } else {
                 let cpu = name.trim_start_matches("cpu").parse();
-                let cpu = cpu.map_err(|_| format!("row `{name}` is no CPU"))?;
+                let cpu = cpu.map_err(|_| format!("row `{name}` is not a CPU"))?;
                 stats.cpus.push(CpuCounters { cpu, counters });
             }
         }

@@ -260,7 +260,7 @@ fn a_snapshot_takes_all_at_one_moment() {
     let exposed = consumer.exposed().unwrap();
     assert_eq!(exposed.streams, 1);
     let text = exposed.to_string();
-    assert!(text.starts_with("1 stream could not be taken"), "{text}");
+    assert!(text.starts_with("1 stream could not be frozen"), "{text}");
     assert!(text.contains("memory"), "{text}");
     assert!(consumer.exposed().is_none());
     drop(consumer);
@@ -386,7 +386,7 @@ fn another_directory_is_refused() {
     let error = run(&channel, dir.path()).unwrap_err();
     assert!(matches!(error, Error::OutputTaken { .. }), "{error}");
     let error = run(&channel, &dir.path().join("letter")).unwrap_err();
-    assert!(error.to_string().contains("is no directory"), "{error}");
+    assert!(error.to_string().contains("is not a directory"), "{error}");
 
     // The rest of a consumer that was killed before it had metadata is no obstacle.
     let dir = TempDir::new().unwrap();

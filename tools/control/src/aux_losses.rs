@@ -26,7 +26,7 @@ impl AuxLosses {
             let value = |name: &str| {
                 let at = names.iter().position(|known| *known == name);
                 let value = at.and_then(|at| values.get(at)?.parse().ok());
-                value.ok_or_else(|| format!("row `{line}`: no number for `{name}`"))
+                value.ok_or_else(|| format!("row `{line}`: column `{name}` has no number"))
             };
             sum += Self {
                 refused: value("refused")?,
@@ -55,7 +55,7 @@ impl fmt::Display for AuxLosses {
         let Self { refused, lost } = self;
         write!(
             f,
-            "{lost} bytes for AUX areas were lost; there was no room {refused} times"
+            "{lost} bytes for AUX areas were lost; there was no space {refused} times"
         )
     }
 }
@@ -76,7 +76,7 @@ mod tests {
         assert!(sum.any() && !AuxLosses::parse(names).unwrap().any());
         for wrong in ["cpu refused\n0 1\n", "cpu refused lost\n0 1\n"] {
             let why = AuxLosses::parse(wrong).unwrap_err();
-            assert!(why.contains("no number for `lost`"), "{why}");
+            assert!(why.contains("column `lost` has no number"), "{why}");
         }
     }
 }

@@ -45,7 +45,7 @@ impl Channel {
         let file = self.file("aux_size");
         let text = self.session.read(&file)?;
         let size = text.trim().parse();
-        size.map_err(|_| self.session.unreadable(&file, "no number"))
+        size.map_err(|_| self.session.unreadable(&file, "expected a number"))
     }
 
     /// Sets the size of its AUX area on each CPU. `EBUSY` while the session records.

@@ -192,7 +192,7 @@ impl Session {
         let parsed = text.split_whitespace().map(str::parse);
         parsed
             .collect::<std::result::Result<_, _>>()
-            .map_err(|_| self.unreadable(set.file(), "that is no list of thread ids"))
+            .map_err(|_| self.unreadable(set.file(), "expected a list of thread ids"))
     }
 
     /// Records only the events of these threads, and of their children if these are followed. An empty list means all
@@ -242,7 +242,7 @@ impl Session {
     pub fn graph_missed(&self) -> Result<u64> {
         let text = self.read("graph_missed")?;
         let missed = text.trim().parse();
-        missed.map_err(|_| self.unreadable("graph_missed", "that is no number"))
+        missed.map_err(|_| self.unreadable("graph_missed", "expected a number"))
     }
 
     /// Sets the threshold of a latency's event, in microseconds.
@@ -268,7 +268,7 @@ impl Session {
         let numbers = rows.next().and_then(|row| row.split_once(' '));
         let counts = numbers
             .and_then(|(measured, missed)| Some((measured.parse().ok()?, missed.parse().ok()?)));
-        counts.ok_or_else(|| self.unreadable(file, "that is no table of two numbers"))
+        counts.ok_or_else(|| self.unreadable(file, "expected a table of two numbers"))
     }
 
     /// The channel for markers, or `none`.

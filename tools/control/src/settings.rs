@@ -34,7 +34,7 @@ impl FromStr for Mode {
         [Self::Discard, Self::Overwrite]
             .into_iter()
             .find(|mode| mode.name() == name)
-            .ok_or_else(|| format!("`{name}` is no mode: discard, overwrite"))
+            .ok_or_else(|| format!("`{name}` is not a mode: expected discard or overwrite"))
     }
 }
 
@@ -101,7 +101,7 @@ impl FromStr for BufferSize {
         let subbuf_size = quantity::size(size)?;
         let subbuf_count: u64 = count
             .parse()
-            .map_err(|_| format!("`{count}` is no number of sub-buffers"))?;
+            .map_err(|_| format!("`{count}` is not a number of sub-buffers"))?;
         if !subbuf_size.is_power_of_two() || subbuf_size < 4096 {
             return Err(format!(
                 "sub-buffer size {size}: not a power of two of at least 4K"

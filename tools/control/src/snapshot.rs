@@ -76,7 +76,7 @@ pub fn next_number(dir: &Path) -> Result<u64> {
     match last {
         None if !is_empty => Err(Error::OutputTaken {
             path: dir.to_owned(),
-            reason: "is neither empty nor has snapshots in it: choose another directory".to_owned(),
+            reason: "is not empty and has no snapshots: choose another directory".to_owned(),
         }),
         last => Ok(last.unwrap_or(0).saturating_add(1)),
     }
@@ -102,6 +102,6 @@ mod tests {
             fs::remove_dir(dir.path().join(number)).unwrap();
         }
         let error = next_number(dir.path()).unwrap_err();
-        assert!(error.to_string().contains("neither empty"), "{error}");
+        assert!(error.to_string().contains("is not empty"), "{error}");
     }
 }

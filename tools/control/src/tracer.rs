@@ -299,7 +299,7 @@ mod tests {
             let error = tracer.session(name).unwrap_err().to_string();
             assert_eq!(
                 error,
-                format!("there is no session `{name}` (there is: boot, default)")
+                format!("session `{name}` does not exist (existing sessions: boot, default)")
             );
         }
     }

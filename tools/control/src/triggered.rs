@@ -46,7 +46,7 @@ impl Triggered {
         }
         let triggers = parse(&text).ok_or_else(|| Error::Read {
             path: self.path.clone(),
-            cause: io::Error::new(io::ErrorKind::InvalidData, "this is no table of triggers"),
+            cause: io::Error::new(io::ErrorKind::InvalidData, "expected a table of triggers"),
         })?;
         Ok(Some(triggers))
     }

@@ -97,7 +97,7 @@ pub fn export(from: &Path, to: &Path) -> anyhow::Result<()> {
     ));
     if missing > 0 {
         say(format_args!(
-            "{missing} chunks are not in the trace, or not whole: they were overwritten, or not written"
+            "{missing} chunks are missing or incomplete: they were overwritten, or not written"
         ));
     }
     Ok(losses.verdict()?)

@@ -135,7 +135,7 @@ fn count(counts: &mut HashMap<String, u64>, line: &str, more: u64) {
 
 /// The trace has no stack to draw.
 #[derive(Debug, thiserror::Error)]
-#[error("no event that was chosen has a call stack: there is nothing to draw")]
+#[error("none of the chosen events has a call stack: there is nothing to draw")]
 struct Nothing;
 
 impl Format for Folded {

@@ -160,11 +160,10 @@ impl Kind {
         let mut classes = metadata.streams.iter();
         let has_tid = classes.all(|class| Whose::of(class).has_tid());
         if !has_switches && matches!(self, Self::Perfetto | Self::Chrome) {
-            say("the trace has no sched_switch: no CPU shows who runs there");
+            say("the trace has no sched_switch: the thread that runs on a CPU is unknown");
         }
         if !has_switches && !has_tid {
-            say("the trace has neither sched_switch nor the context tid: \
-                 whose the events are is not known");
+            say("the trace has neither sched_switch nor the context tid: the threads of its events are unknown");
         }
     }
 }
@@ -290,14 +289,13 @@ pub fn say_losses(exported: &Exported) {
     } = exported.losses;
     if exported.nameless > 0 {
         say(format_args!(
-            "of {} events it is not known whose they are: they come before the first switch of their \
-             CPU, or behind a loss",
+            "{} events have no known thread: they were recorded before the first sched_switch of their CPU, or after a loss",
             exported.nameless
         ));
     }
     if packets_lost > 0 {
         say(format_args!(
-            "{packets_lost} packets are missing between others: they were overwritten{}",
+            "{packets_lost} packets are missing within the trace: they were overwritten{}",
             match exported.losses.damages.is_empty() {
                 true => "",
                 false => ", or are damaged",
@@ -306,8 +304,7 @@ pub fn say_losses(exported: &Exported) {
     }
     if packets_before > 0 {
         say(format_args!(
-            "{packets_before} packets are missing before the first: a flight recorder has the newest \
-             only"
+            "{packets_before} packets are missing before the first: a flight recorder keeps only the newest"
         ));
     }
 }

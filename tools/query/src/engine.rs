@@ -86,7 +86,7 @@ impl Engine {
         }
         match next() {
             Ok(None) => Ok(()),
-            _ => bail!("give one query: after the first `;` there is another one"),
+            _ => bail!("give only one query: the text after the first `;` is another one"),
         }
     }
 

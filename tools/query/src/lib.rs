@@ -89,7 +89,7 @@ pub fn query(query: &Query) -> anyhow::Result<()> {
         if loaded.losses.lost > 0 {
             let lost = loaded.losses.lost;
             say(format_args!(
-                "{}: {lost} events are missing in the tables",
+                "{}: {lost} events are missing from the tables",
                 dir.display()
             ));
         }

@@ -118,7 +118,7 @@ impl Aggregate<Group, Value> for Percentile {
             ValueRef::Real(number) => group.values.push(Number::Real(number)),
             ValueRef::Text(_) | ValueRef::Blob(_) => {
                 return Err(Error::UserFunctionError(
-                    "a percentile is of numbers".into(),
+                    "a percentile needs a column of numbers".into(),
                 ));
             }
         }

@@ -21,7 +21,7 @@ pub fn or_newest(dir: Option<PathBuf>) -> Result<PathBuf, String> {
         }
     };
     let found = found.ok_or(
-        "the current directory has no trace: name the DIR of one, or make one with `rtrace record`",
+        "the current directory has no trace: give the DIR of a trace, or record one with `rtrace record`",
     )?;
     tell(format_args!("reading {}", found.display()));
     Ok(found)

@@ -400,7 +400,7 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
     };
     let refused = |place: &Place| {
         for options in [["--force"].as_slice(), &[]] {
-            let why = contains("page.html").and(contains("it is there, and not a regular file"));
+            let why = contains("page.html").and(contains("it exists and is not a regular file"));
             place.report(options).assert().code(125).stderr(why);
         }
     };
@@ -412,7 +412,7 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
     fs::remove_file(place.file()).unwrap();
 
     fs::write(place.file(), "old").unwrap();
-    let why = contains("is there already (--force replaces it)");
+    let why = contains("already exists (--force replaces it)");
     place.report(&[]).assert().code(125).stderr(why);
     assert_eq!(fs::read_to_string(place.file()).unwrap(), "old");
     let stream = place.trace().join("channel0_cpu0");

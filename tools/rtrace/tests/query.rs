@@ -196,7 +196,7 @@ fn errors_name_the_place() {
         ("SELECT name FROM syscalls WHERE", "incomplete input"),
         ("SELEC 1", "near \"SELEC\": syntax error (line 1, column 1)"),
         ("SELECT \"comn\" FROM syscalls", "no such column: \"comn\" (line 1, column 8)"),
-        ("SELECT 1; SELECT 2", "give one query"),
+        ("SELECT 1; SELECT 2", "give only one query"),
         (" -- nothing", "the query is empty"),
         ("DELETE FROM syscalls", "a query only reads"),
         ("ATTACH '/tmp/x' AS x", "a query only reads"),

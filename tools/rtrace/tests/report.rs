@@ -125,7 +125,7 @@ fn text_ends_with_the_totals() {
         .assert()
         .success()
         .stdout(predicate::str::ends_with(
-            "7 events recorded, 5 lost and what was in 2 lost packets\n",
+            "7 events recorded, 5 lost and the events in 2 lost packets\n",
         ))
         .stdout(contains("Unfinished").not())
         .stdout(contains("2 packets were overwritten"))
@@ -202,7 +202,7 @@ fn chunks_are_reported_together_and_one_by_one() {
         .arg(dir.path().join("chunk-000002"))
         .assert()
         .success()
-        .stdout(contains("A trace from its chunk 2 on"));
+        .stdout(contains("This trace begins with its chunk 2"));
 
     // While a chunk is written, only its lost packets are known. Losses before the chunk do not count for it.
     let third = json(&dir.path().join(".chunk-000003.new"));
@@ -279,7 +279,7 @@ fn a_recording_that_did_not_end_is_reported() {
         .assert()
         .success()
         .stdout(contains("Unfinished"))
-        .stdout(contains("7 events recorded, 5 lost and what was in 2"));
+        .stdout(contains("7 events recorded, 5 lost and the events in 2"));
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn an_unfinished_trace_is_reported() {
         .arg(dir.path())
         .assert()
         .success()
-        .stderr(contains("the last packet is not whole"))
+        .stderr(contains("the last packet is incomplete"))
         .stdout(contains("6 events recorded, 5 lost"));
 }
 

@@ -169,12 +169,12 @@ fn errors_say_what_is_missing() {
         "top needs sched_switch, which the trace does not have",
     ));
     for (options, said) in [
-        (&["-d", "0s"][..], "not from 100ms to 1d"),
+        (&["-d", "0s"][..], "expected a duration from 100ms to 1d"),
         (&["-d", "x"], "no duration"),
         (&["--count", "0"], "0 is not in"),
         (&["--once", "--count", "2"], "cannot be used with"),
         (&["--sort", "x"], "invalid value"),
-        (&["--session", "x"], "makes a session for itself"),
+        (&["--session", "x"], "creates its own session"),
     ] {
         top(dir.path(), options)
             .assert()

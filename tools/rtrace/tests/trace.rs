@@ -162,7 +162,7 @@ fn what_is_not_whole_is_said() {
     write(dir.path(), &[(0, vec![first, second, third])]);
     let mut found = lines(
         dir.path(),
-        "10 events recorded, 7 lost and what was in 2 lost packets",
+        "10 events recorded, 7 lost and the events in 2 lost packets",
     );
     found.retain(|line| !line.contains("sched_switch"));
     let expected = [
@@ -246,7 +246,7 @@ fn errors_say_what_and_where() {
         (&["-n", "3"], "--summary"),
         (&["-Z", "-c"], "cannot be used with"),
         (&["--filter", "ret < 0", "-c"], "counts all calls"),
-        (&["--session", "x"], "makes a session for itself"),
+        (&["--session", "x"], "creates its own session"),
     ] {
         trace(dir.path(), options)
             .assert()
@@ -304,7 +304,7 @@ fn a_file_is_for_its_owner_and_new_unless_forced() {
     has_mode(0o600);
     fs::write(&file, "old").unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-    let why = contains("is there already (--force replaces it)");
+    let why = contains("already exists (--force replaces it)");
     trace(&place, &to_file).assert().code(125).stderr(why);
     assert_eq!(fs::read_to_string(&file).unwrap(), "old");
     trace(&place, &forced).assert().success();

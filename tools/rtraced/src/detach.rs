@@ -18,7 +18,7 @@ const READY: &[u8] = b"ready\n";
 
 /// Runs the first process: starts the second one, and reports its success or its exit code.
 pub fn detach() -> Result<ExitCode, Failure> {
-    let program = std::env::current_exe().context("cannot find this program")?;
+    let program = std::env::current_exe().context("cannot find the program file of rtraced")?;
     let mut child = Command::new(program)
         .args(std::env::args_os().skip(1))
         .arg("--detached")
@@ -30,7 +30,7 @@ pub fn detach() -> Result<ExitCode, Failure> {
     if let Some(mut stdout) = child.stdout.take() {
         stdout
             .read_to_end(&mut said)
-            .context("cannot hear the daemon")?;
+            .context("cannot read the daemon's output")?;
     }
     if said == READY {
         return Ok(ExitCode::SUCCESS);
@@ -85,7 +85,7 @@ fn leave(log: &Log) -> Result<(), Failure> {
     stdout
         .write_all(READY)
         .and_then(|()| stdout.flush())
-        .context("nobody waits for the daemon")?;
+        .context("cannot report to the process that started the daemon")?;
     dup2_stdout(&null).context("dup2")?;
     Ok(())
 }

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: args::Args, log: &Log) -> Result<ExitCode, Failure> {
-    match Action::from_args(args).context("cannot tell the current directory")? {
+    match Action::from_args(args).context("cannot find the current directory")? {
         Action::Detach => detach::detach(),
         Action::Serve(options) => serve::serve(&options, log),
         Action::Receive(options) => receive::receive(&options, log),

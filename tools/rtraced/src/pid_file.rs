@@ -26,7 +26,10 @@ impl PidFile {
         let lock = File::open(dir).with_context(context)?;
         flock(&lock, FlockOperation::LockExclusive).with_context(context)?;
         if let Some(pid) = running(path) {
-            let what = format!("{}: rtraced runs already, as process {pid}", path.display());
+            let what = format!(
+                "{}: rtraced is already running, as process {pid}",
+                path.display()
+            );
             return Err(Failure::Busy(what));
         }
         let mut name = path.file_name().unwrap_or_default().to_owned();

@@ -151,13 +151,12 @@ fn advice(destination: &Destination, error: &system::Error) -> Option<String> {
     match (destination, error) {
         (Destination::Directory(Directory { path, .. }), system::Error::Write { .. }) => {
             Some(format!(
-                "{} holds a valid trace up to there, and the kernel goes on recording: make room and \
-                 start rtraced again to continue",
+                "{} holds a valid trace up to this error, and the kernel still records: free some space and start rtraced again to continue",
                 path.display()
             ))
         }
         (Destination::Receiver { .. }, system::Error::System { .. }) => Some(
-            "what the receiver has not got is in the kernel's buffers: start rtraced again to send it"
+            "the events that the receiver lacks are in the kernel's buffers: start rtraced again to send them"
                 .to_owned(),
         ),
         _ => None,
@@ -241,7 +240,7 @@ fn close(
             log.info(&Totals { recorded, lost }.to_string());
         }
         None => log.info(&format!(
-            "{recorded} events recorded, an unknown number lost: the kernel's counters are not this trace's any more"
+            "{recorded} events recorded, an unknown number lost: the kernel's counters now belong to another trace"
         )),
     }
     ended

@@ -56,7 +56,7 @@ pub fn serve(
         let end = if came.iter().any(|signal| *signal != ASKING) {
             "stopped by a signal"
         } else if !session.exists() {
-            "the session is gone"
+            "the session was destroyed"
         } else {
             continue;
         };

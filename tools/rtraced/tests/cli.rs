@@ -167,7 +167,7 @@ fn a_foreign_directory_is_refused() {
             .args(how)
             .assert()
             .code(3)
-            .stderr(contains("neither empty nor a trace"));
+            .stderr(contains("is not empty and not a trace"));
     }
 }
 
@@ -183,7 +183,7 @@ fn chunks_and_traces_are_not_mixed() {
     .unwrap();
     let rotate = &["--foreground", "--rotate", "1G"][..];
     for (dir, how, said) in [
-        (output.path(), &["--foreground"][..], "neither empty"),
+        (output.path(), &["--foreground"][..], "is not empty"),
         (&chunk, rotate, "not in chunks"),
     ] {
         rtraced(tree.path(), dir)
@@ -211,7 +211,7 @@ fn snapshots_need_a_place() {
             .args(how)
             .assert()
             .code(3)
-            .stderr(contains("neither empty nor has snapshots"));
+            .stderr(contains("is not empty and has no snapshots"));
     }
 }
 

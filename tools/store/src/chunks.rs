@@ -96,10 +96,10 @@ fn with_chunk(before: Option<Uuid>, dir: &Path, stage: Stage, number: u64) -> Re
         None if stage == Stage::Unfinished => Ok(before),
         // The chunk may be removed meanwhile.
         None if !path.exists() => Ok(before),
-        None => Err(taken(&path, "is no trace")),
+        None => Err(taken(&path, "is not a trace")),
         Some(uuid) if before.is_some_and(|before| before != uuid) => Err(taken(
             &path,
-            "is of another trace than the chunks beside it",
+            "belongs to another trace than the other chunks",
         )),
         Some(uuid) => Ok(Some(uuid)),
     }
@@ -284,7 +284,7 @@ mod tests {
         assert!(error.to_string().contains("another trace"), "{error}");
         fs::create_dir(whole_path(dir.path(), 4)).unwrap();
         let error = with_whole(None, 4).unwrap_err();
-        assert!(error.to_string().contains("is no trace"), "{error}");
+        assert!(error.to_string().contains("is not a trace"), "{error}");
     }
 
     #[test]

@@ -153,14 +153,14 @@ impl Output {
                 .map(Some)
                 .ok_or_else(|| Error::OutputTaken {
                     path,
-                    reason: "is no metadata of a trace: choose another directory".to_owned(),
+                    reason: "is not the metadata of a trace: choose another directory".to_owned(),
                 }),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let mut entries = fs::read_dir(dir).map_err(Error::read(dir))?;
                 // Files that are written before the metadata.
                 let is_ours = |name| name == METADATA_NEW || name == RECORDING;
                 if entries.any(|e| e.map_or(true, |e| !is_ours(e.file_name()))) {
-                    let reason = "is neither empty nor a trace: choose another directory";
+                    let reason = "is not empty and not a trace: choose another directory";
                     return Err(Error::OutputTaken {
                         path: dir.to_owned(),
                         reason: reason.into(),
@@ -170,7 +170,7 @@ impl Output {
             }
             Err(e) if e.kind() == io::ErrorKind::NotADirectory => Err(Error::OutputTaken {
                 path: dir.to_owned(),
-                reason: "is no directory: choose another place".to_owned(),
+                reason: "is not a directory: choose another path".to_owned(),
             }),
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => Err(Error::OutputTaken {
                 path,

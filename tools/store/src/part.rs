@@ -52,7 +52,9 @@ impl Part {
     pub fn parse_line(part: &mut Option<Self>, name: &str, value: &str) -> Result<(), String> {
         match name {
             "chunk" => {
-                let chunk = value.parse().map_err(|_| "no number of a chunk")?;
+                let chunk = value
+                    .parse()
+                    .map_err(|_| "expected the number of a chunk")?;
                 part.get_or_insert_default().chunk = chunk;
             }
             "lost_before" => {
@@ -60,9 +62,11 @@ impl Part {
                 let mut word = || words.next().ok_or("expected a channel, a CPU and a number");
                 let stream = StreamName {
                     channel: word()?.to_owned(),
-                    cpu: word()?.parse().map_err(|_| "no number of a CPU")?,
+                    cpu: word()?
+                        .parse()
+                        .map_err(|_| "expected the number of a CPU")?,
                 };
-                let lost = word()?.parse().map_err(|_| "no number of events")?;
+                let lost = word()?.parse().map_err(|_| "expected a number of events")?;
                 part.get_or_insert_default()
                     .lost_before
                     .insert(stream, lost);

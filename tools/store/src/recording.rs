@@ -88,7 +88,7 @@ impl Recording {
                 "unwritten" => {
                     unwritten = value
                         .parse()
-                        .map_err(|_| format!("`{line}`: no number of events"))?;
+                        .map_err(|_| format!("`{line}`: expected a number of events"))?;
                 }
                 // A newer tool may write more lines.
                 _ => Part::parse_line(&mut part, name, value)
@@ -102,7 +102,7 @@ impl Recording {
         Ok((
             trace.ok_or("no line `trace`")?,
             Self {
-                state: state.ok_or("no line `state` that is known here")?,
+                state: state.ok_or("no line `state` with a known state")?,
                 unwritten,
                 stats,
                 part,

@@ -47,9 +47,11 @@ impl FromStr for Every {
             return Err("`m` could be M (a size) or min (a time)".to_owned());
         }
         match (quantity::size(text), quantity::duration(text)) {
-            (Ok(size), _) if size < PAGE => Err("a packet has at least 4K".to_owned()),
+            (Ok(size), _) if size < PAGE => {
+                Err("a chunk must have at least 4K, the size of a packet".to_owned())
+            }
             (Ok(size), _) => Ok(Self::Size(size)),
-            (_, Ok(Duration::ZERO)) => Err(format!("`{text}` is no time")),
+            (_, Ok(Duration::ZERO)) => Err(format!("`{text}` is not a time")),
             (_, Ok(time)) => Ok(Self::Time(time)),
             (Err(size), Err(time)) => Err(format!("{size}; {time}")),
         }
@@ -82,7 +84,7 @@ mod tests {
             ("10m", "could be"),
             ("3K", "at least 4K"),
             ("0G", "at least 4K"),
-            ("0s", "no time"),
+            ("0s", "not a time"),
             ("s", "no duration"),
             ("-1h", "no duration"),
             ("99999999999999999999d", "no duration"),

@@ -48,7 +48,7 @@ impl Trace {
                     "it holds snapshots, each a trace: {0}/1 to {0}/{newest}; give one of them",
                     dir.display()
                 );
-                return Err(Error::system(format!("{} is no trace", dir.display()))(
+                return Err(Error::system(format!("{} is not a trace", dir.display()))(
                     io::Error::other(why),
                 ));
             }

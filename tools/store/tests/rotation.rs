@@ -398,7 +398,7 @@ fn directories_that_hold_something_else_are_refused() {
     };
     let text = synthetic::metadata(UUID, Layout::Compact);
     fs::write(dir.path().join("letter"), "dear").unwrap();
-    refused(dir.path(), by_size(), "neither empty");
+    refused(dir.path(), by_size(), "is not empty");
     fs::write(dir.path().join(METADATA), &text).unwrap();
     refused(dir.path(), by_size(), "not in chunks");
 
@@ -406,9 +406,9 @@ fn directories_that_hold_something_else_are_refused() {
     channel.end();
     let first = chunk(dir.path(), 1);
     fs::create_dir(&first).unwrap();
-    refused(dir.path(), by_size(), "is no trace");
+    refused(dir.path(), by_size(), "is not a trace");
     fs::write(first.join(METADATA), &text).unwrap();
-    refused(dir.path(), OutputOptions::default(), "neither empty");
+    refused(dir.path(), OutputOptions::default(), "is not empty");
     assert_eq!(
         by_size().held(dir.path()).unwrap(),
         Some(Uuid::from_bytes(UUID))
@@ -417,11 +417,7 @@ fn directories_that_hold_something_else_are_refused() {
     fs::create_dir(&second).unwrap();
     let other = synthetic::metadata([7; 16], Layout::Compact);
     fs::write(second.join(METADATA), other).unwrap();
-    refused(
-        dir.path(),
-        by_size(),
-        "another trace than the chunks beside",
-    );
+    refused(dir.path(), by_size(), "another trace than the other chunks");
     fs::remove_dir_all(&second).unwrap();
 
     // The writer of the same trace cannot use it either.

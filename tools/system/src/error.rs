@@ -13,7 +13,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// debugfs has no rtrace tree.
-    #[error("{}: no rtrace here: {reason} (`rtrace doctor` tells more)", path.display())]
+    #[error("{}: rtrace is not available: {reason} (`rtrace doctor` shows how to fix it)", path.display())]
     NoTracer {
         /// Where the tree was expected.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// No session has that name.
-    #[error("there is no session `{session}` (there is: {})", there.join(", "))]
+    #[error("session `{session}` does not exist (existing sessions: {})", there.join(", "))]
     NoSession {
         /// The name.
         session: String,
@@ -61,7 +61,7 @@ pub enum Error {
         session: String,
     },
     /// Another reader has the stream.
-    #[error("{}: another reader has this stream (is an rtraced running?)", path.display())]
+    #[error("{}: another reader has opened this stream (is an rtraced running?)", path.display())]
     StreamBusy {
         /// The stream file.
         path: PathBuf,

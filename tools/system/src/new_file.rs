@@ -92,7 +92,7 @@ pub fn create(path: &Path, force: bool) -> io::Result<File> {
 pub fn special(path: &Path) -> io::Result<Option<File>> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => {
-            let why = "it is there, and not a regular file: it is a directory";
+            let why = "it exists and is a directory, not a regular file";
             Err(io::Error::new(ErrorKind::IsADirectory, why))
         }
         Ok(there) if !there.is_file() => File::options().write(true).open(path).map(Some),
@@ -105,9 +105,9 @@ fn check(path: &Path, force: bool) -> io::Result<()> {
     let why = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
-        Ok(there) if !there.is_file() => "it is there, and not a regular file",
+        Ok(there) if !there.is_file() => "it exists and is not a regular file",
         Ok(_) if force => return Ok(()),
-        Ok(_) => "it is there already (--force replaces it)",
+        Ok(_) => "it already exists (--force replaces it)",
     };
     Err(io::Error::new(ErrorKind::AlreadyExists, why))
 }

@@ -44,7 +44,7 @@ pub enum Error {
         error: io::Error,
     },
     /// A file to write exists already.
-    #[error("{0} is there already")]
+    #[error("{0} already exists")]
     Exists(PathBuf),
     /// A program does not take a row.
     #[error(transparent)]

@@ -150,7 +150,7 @@ impl FromStr for PointInTime {
             .or_else(|| time().map(Self::Day))
             .or_else(|| date().map(Self::Date))
             .ok_or_else(|| {
-                "no time: write 23:00:01, 2026-11-27T23:00:01, +5s (after the trace's begin), \
+                "not a time: write 23:00:01, 2026-11-27T23:00:01, +5s (after the trace's begin), \
                  or 1234.567890 (seconds of the trace's clock)"
                     .to_owned()
             })

@@ -210,14 +210,13 @@ impl Found {
         if !self.interrupts_recorded {
             writeln!(
                 out,
-                "\nInterrupts or timers are not in the trace: who is woken by one seems to be woken by the \
-                 thread that it interrupted. `rtrace record -e irq -e 'timer_*expire*'` has them."
+                "\nInterrupts or timers are not in the trace: a thread woken by one seems to be woken by the interrupted thread. `rtrace record -e irq -e 'timer_*expire*'` records them."
             )?;
         }
         if self.forgotten > 0 {
             writeln!(
                 out,
-                "\nMore happened during a sleep than is kept: what was too far back is unknown."
+                "\nMore events occurred during a sleep than the analysis keeps: the causes before them are unknown."
             )?;
         }
         Ok(())

@@ -46,8 +46,7 @@ impl Answer for Found {
         match &self.requests {
             None => writeln!(
                 out,
-                "\nRequests to block devices are not in the trace: `rtrace record -e 'block_rq_*'` has \
-                 them."
+                "\nRequests to block devices are not in the trace: `rtrace record -e 'block_rq_*'` records them."
             )?,
             Some(found) if found.devices.is_empty() => {
                 writeln!(out, "\nNo request was made to a block device.")?;
@@ -61,8 +60,7 @@ impl Answer for Found {
         match &self.files {
             None => writeln!(
                 out,
-                "\nWhat processes read and write is not in the trace: `rtrace record -e \
-                 syscalls,sched_switch,sched_process_fork,sched_process_exit` has it."
+                "\nReads and writes of processes are not in the trace: `rtrace record -e syscalls,sched_switch,sched_process_fork,sched_process_exit` records them."
             ),
             Some(found) => files(found, out, rows),
         }
@@ -114,8 +112,7 @@ impl Found {
         if !found.insert_recorded {
             writeln!(
                 out,
-                "How long requests waited to be issued is not in the trace: `rtrace record -e \
-                 block_rq_insert` has it."
+                "The time from insert to issue is not in the trace: `rtrace record -e block_rq_insert` records it."
             )?;
         }
         Ok(())
@@ -179,8 +176,7 @@ fn files(found: &FilesFound, out: &mut String, rows: usize) -> fmt::Result {
     if found.unknown > 0 {
         writeln!(
             out,
-            "\nOf {} reads and writes it is not known of which file: they began before the trace did, or \
-             events around them were lost.",
+            "\n{} reads and writes have no known file: they began before the trace, or events around them were lost.",
             found.unknown
         )?;
     }

@@ -47,8 +47,7 @@ impl Answer for Found {
         match &self.kernel {
             None => writeln!(
                 out,
-                "\nLocks of the kernel are not in the trace: `rtrace record -e \
-                 contention_begin,contention_end,sched_switch` has them."
+                "\nLocks of the kernel are not in the trace: `rtrace record -e contention_begin,contention_end,sched_switch` records them."
             )?,
             Some(locks) if locks.is_empty() => {
                 writeln!(out, "\nNo thread had to wait for a lock of the kernel.")?;
@@ -58,16 +57,14 @@ impl Answer for Found {
         match &self.futexes {
             None => writeln!(
                 out,
-                "\nFutexes are not in the trace: `rtrace record -e 'syscall_*_futex*' -e \
-                 sched_switch,sched_process_fork` has them."
+                "\nFutexes are not in the trace: `rtrace record -e 'syscall_*_futex*' -e sched_switch,sched_process_fork` records them."
             )?,
             Some(all) if all.is_empty() => writeln!(out, "\nNo thread waited for a futex.")?,
             Some(all) => futexes(all, out, rows)?,
         }
         writeln!(
             out,
-            "\nA wait that failed ended without the lock; one that is open had not ended when the trace \
-             did. {}",
+            "\nA failed wait ended without the lock; an open wait had not ended at the end of the trace. {}",
             accuracy(self.percentile_error)
         )
     }

@@ -100,7 +100,7 @@ impl Answer for Found {
         if self.throttled > 0 {
             writeln!(
                 out,
-                "{} times the kernel stopped the sampling for a moment: a lower frequency helps.",
+                "The kernel paused the sampling {} times: a lower frequency helps.",
                 self.throttled
             )?;
         }

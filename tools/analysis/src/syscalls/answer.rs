@@ -157,8 +157,7 @@ impl Answer for Found {
         if self.mistaken > 0 {
             writeln!(
                 out,
-                "{} calls may be those of other threads than it seems: not every sched_switch was \
-                 recorded (--filter, --cgroup). With `--context tid,pid` calls say whose they are.",
+                "{} calls may belong to other threads: not every sched_switch was recorded (--filter, --cgroup). With `--context tid,pid`, each call names its thread.",
                 self.mistaken
             )?;
         }

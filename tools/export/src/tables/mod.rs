@@ -115,7 +115,7 @@ fn one(
     let folder = Folder::new(&options.to, host, &label)?;
     if let (Some(path), false) = (folder.there()?.first(), options.force) {
         bail!(
-            "the trace was exported before: {} is there already (--force replaces all that is of it)",
+            "the trace was exported before: {} already exists (--force replaces all files of the trace)",
             path.display()
         );
     }

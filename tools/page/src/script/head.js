@@ -19,7 +19,7 @@ function showHead(trace) {
 	const notes = [];
 	const note = (text, style) => notes.push(element("p", { class: style }, text));
 	if (trace.index.gaps.length > 0)
-		note("Events are missing: where, is hatched on the timeline. The figures are lower bounds: nothing was timed from before such a place to after it.");
+		note("Events are missing: the timeline shows where, by hatching. The figures are lower bounds: times across such a gap are not counted.");
 	trace.index.losses.forEach(line => note(line));
 	report.warnings.forEach(warning => note(warning));
 	const { slice_resolution_ns, mark_resolution_ns, nameless_threads } = trace.index;

@@ -47,7 +47,7 @@ const QUESTIONS = {
 	},
 	irq: {
 		title: "Interrupts",
-		about: "Interrupts, hard and soft, from entry to exit, with those that came meanwhile.",
+		about: "Interrupts, hard and soft, from entry to exit, with the interrupts in between.",
 		tables: {
 			interrupts: { title: "Interrupts", fields: ["kind", "number", "name", ...TIMES] },
 		},
@@ -164,11 +164,11 @@ function remarks(answer) {
 	if (answer.switches_missing > 0 || answer.mistaken > 0)
 		says.push("Not every sched_switch was recorded: the times are lower bounds.");
 	if (answer.unknown > 0)
-		says.push(`Of ${counted(answer.unknown, "call")} it is not known of which file: the trace lacks their begin.`);
+		says.push(`${counted(answer.unknown, "call")} with an unknown file: the trace lacks their begin.`);
 	if (answer.insert_recorded === false)
-		says.push("When requests were queued is not in the trace.");
+		says.push("The times of queueing requests are not in the trace.");
 	if (answer.wakeups_recorded === false)
-		says.push("When threads were woken is not in the trace: their wait for a CPU is counted as blocked.");
+		says.push("Wake-ups of threads are not in the trace: the wait for a CPU is counted as blocked.");
 	if (answer.hard_recorded === false)
 		says.push("Hard interrupts are not in the trace.");
 	if (answer.soft_recorded === false)

@@ -196,7 +196,7 @@ pub struct ExportTablesArgs {
 /// Parses the name of a directory to write.
 fn folder(path: PathBuf) -> Result<PathBuf, &'static str> {
     match path.as_os_str() == "-" {
-        true => Err("standard output is no directory: name one with -o"),
+        true => Err("standard output cannot hold a directory: name a directory with -o"),
         false => Ok(path),
     }
 }

@@ -41,7 +41,7 @@ const HINTS: [(&[&str], &str, &str); 9] = [
     (
         &["latency"],
         "-t",
-        "--threshold DURATION reports each wait that is as long",
+        "--threshold DURATION reports each wait of at least that duration",
     ),
     (
         &["record", "start"],

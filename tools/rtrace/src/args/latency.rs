@@ -151,7 +151,7 @@ fn cpus(text: &str) -> Result<Cpus, String> {
         }
     }
     if runs.is_empty() {
-        return Err("there is no CPU in it".to_owned());
+        return Err("the list names no CPU".to_owned());
     }
     Ok(runs.into())
 }
@@ -161,7 +161,7 @@ fn time(text: &str) -> Result<Duration, String> {
     let time = quantity::duration(text)?;
     match time >= Duration::from_micros(1) && time <= Duration::from_secs(1000) {
         true => Ok(time),
-        false => Err("not from 1us to 1000s".to_owned()),
+        false => Err("expected a duration from 1us to 1000s".to_owned()),
     }
 }
 
@@ -170,7 +170,7 @@ fn period(text: &str) -> Result<Duration, String> {
     let period = time(text)?;
     match period >= Duration::from_micros(100) && period <= Duration::from_secs(1) {
         true => Ok(period),
-        false => Err("not from 100us to 1s".to_owned()),
+        false => Err("expected a duration from 100us to 1s".to_owned()),
     }
 }
 

@@ -217,7 +217,7 @@ pub struct SetupArgs {
 pub fn aux_size(text: &str) -> Result<u64, String> {
     match quantity::size(text)? {
         size if size == 0 || size.is_power_of_two() && size >= 4096 => Ok(size),
-        _ => Err("neither 0 nor a power of two of at least 4K".to_owned()),
+        _ => Err("expected 0 or a power of two of at least 4K".to_owned()),
     }
 }
 
@@ -280,12 +280,12 @@ fn filters(matches: &ArgMatches) -> Vec<Range<usize>> {
 pub fn pattern(word: &str) -> Result<String, String> {
     let is_set = word.trim_start_matches('!').starts_with('%');
     if word.is_empty() || word == "!" {
-        Err("a pattern is missing".to_owned())
+        Err("the pattern is empty".to_owned())
     } else if word.contains(char::is_whitespace) {
-        Err("white space in a pattern; several are separated by commas".to_owned())
+        Err("the pattern contains white space: separate patterns by commas".to_owned())
     } else if is_set && decode::chosen(word.trim_start_matches('!')).is_empty() {
         let sets = decode::SETS.map(|set| format!("%{set}")).join(", ");
-        Err(format!("no such set of system calls; the sets are {sets}"))
+        Err(format!("unknown set of system calls: the sets are {sets}"))
     } else {
         Ok(word.to_owned())
     }
@@ -296,13 +296,15 @@ pub fn frequency(word: &str) -> Result<u32, &'static str> {
     let frequency = word.parse().ok();
     frequency
         .filter(|frequency| (1..=100_000).contains(frequency))
-        .ok_or("no number of samples per second from 1 to 100000; -T traces functions")
+        .ok_or("expected a number of samples per second from 1 to 100000; -T traces functions")
 }
 
 /// Parses one pattern of functions.
 fn function(word: &str) -> Result<String, String> {
     if word.starts_with('!') {
-        return Err("-N excludes functions".to_owned());
+        return Err(
+            "-N already excludes these functions: write the pattern without `!`".to_owned(),
+        );
     }
     pattern(word)
 }

@@ -67,6 +67,6 @@ fn delay(text: &str) -> Result<Duration, String> {
     let delay = quantity::duration(text)?;
     match delay >= Duration::from_millis(100) && delay.as_secs() <= 86_400 {
         true => Ok(delay),
-        false => Err("not from 100ms to 1d".to_owned()),
+        false => Err("expected a duration from 100ms to 1d".to_owned()),
     }
 }

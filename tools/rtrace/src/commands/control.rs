@@ -23,7 +23,7 @@ pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
     };
     if session.is_active()? {
         bail!(
-            "session `{}` records already (EBUSY): `rtrace stop` ends it",
+            "session `{}` is already recording (EBUSY): `rtrace stop` ends it",
             session.name()
         );
     }
@@ -42,7 +42,7 @@ pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
     if !changed.is_empty() {
         let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
         tell(format_args!(
-            "settings that are not the defaults: {}; `rtrace session reset` puts them back after the trace",
+            "settings that are not the defaults: {}; `rtrace session reset` restores the defaults after the trace",
             changed.join(", ")
         ));
     }
@@ -85,7 +85,10 @@ fn say_started(session: &Session) -> anyhow::Result<()> {
 pub fn stop(place: &Place) -> anyhow::Result<()> {
     let session = place.session()?;
     if !session.is_active()? {
-        bail!("session `{}` does not record", session.name());
+        bail!(
+            "session `{}` is not recording: `rtrace start` starts it",
+            session.name()
+        );
     }
     patience::stop(&session, Patience::of(&session)?.as_ref())?;
     // Before the counters are read: a reader that ends meanwhile has read all packets, so the counters report none
@@ -99,7 +102,7 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
     let unread = total.unread();
     if unread > 0 && read {
         say(format_args!(
-            "{unread} events are still in the buffers: a reader has them open and writes them"
+            "{unread} events are still in the buffers: an open reader is writing them"
         ));
     } else if unread > 0 {
         say(format_args!(
@@ -134,7 +137,7 @@ fn stopped(place: &Place) -> anyhow::Result<Session> {
     let session = place.session()?;
     if session.is_active()? {
         bail!(
-            "session `{}` records (EBUSY): `rtrace stop` ends that first",
+            "session `{}` is recording (EBUSY): run `rtrace stop` first",
             session.name()
         );
     }
@@ -151,7 +154,7 @@ fn free_buffers(session: &Session) -> anyhow::Result<()> {
     session.free()?;
     if left {
         say(format_args!(
-            "dropped {} events that nobody had read",
+            "dropped {} unread events",
             session.stats()?.all.total.unread()
         ));
     }

@@ -84,7 +84,7 @@ pub fn doctor(place: &Place, json: bool) -> anyhow::Result<bool> {
             Unknown(why) => writeln!(out, "unknown  {name}: {why}")?,
             Bad(what, fix) => writeln!(
                 out,
-                "{BAD}missing{BAD:#}  {name}: {what}\n         mend it: {fix}"
+                "{BAD}missing{BAD:#}  {name}: {what}\n         fix it: {fix}"
             )?,
         }
     }
@@ -98,9 +98,9 @@ fn permission(debugfs: &Path) -> Finding {
         return Good("root".to_owned());
     }
     match access(debugfs.join("rtrace/enable"), Access::WRITE_OK) {
-        Ok(()) => Good("not root, but let in by the module's gid= and mode=".to_owned()),
+        Ok(()) => Good("not root; the module's gid= and mode= grant access".to_owned()),
         Err(Errno::ACCESS) => Bad(
-            "neither root nor let in by the module's gid= and mode=".to_owned(),
+            "not root, and the module's gid= and mode= grant no access".to_owned(),
             "sudo rtrace ...".to_owned(),
         ),
         Err(error) => Unknown(error.to_string()),
@@ -115,7 +115,7 @@ fn kernel(release: &str) -> Finding {
         (Some(major), Some(minor)) if (major, minor) >= OLDEST => Good(release.to_owned()),
         (Some(_), Some(_)) => Bad(
             format!("{release} is older than {}.{}", OLDEST.0, OLDEST.1),
-            "install a newer one; on Debian 13: apt install -t trixie-backports linux-image-amd64"
+            "install a newer kernel; on Debian 13: apt install -t trixie-backports linux-image-amd64"
                 .to_owned(),
         ),
         _ => Unknown(format!("cannot read the release `{release}`")),
@@ -136,7 +136,7 @@ fn rust(release: &str) -> Finding {
         } else {
             Bad(
                 format!("{path} has no CONFIG_RUST=y"),
-                "boot a kernel that has it, as Debian's backports kernels from 7.2 do".to_owned(),
+                "boot a kernel with CONFIG_RUST=y, for example a backports kernel of Debian, 7.2 or newer".to_owned(),
             )
         };
     }
@@ -149,7 +149,7 @@ fn rust(release: &str) -> Finding {
         Good("the running kernel has it".to_owned())
     } else {
         Unknown(format!(
-            "neither {} nor {} is there to tell",
+            "cannot tell: neither {} nor {} exists",
             paths[0], paths[1]
         ))
     }
@@ -176,11 +176,11 @@ fn functions() -> Finding {
     const PATH: &str = "/proc/sys/kernel/ftrace_enabled";
     match fs::read_to_string(PATH) {
         Ok(text) if text.trim() == "0" => Bad(
-            format!("none is traced, by nobody: {PATH} is 0"),
+            format!("function tracing is switched off for all tracers: {PATH} is 0"),
             "sudo sysctl kernel.ftrace_enabled=1".to_owned(),
         ),
         Ok(_) => Good("can be traced".to_owned()),
-        Err(_) => Good("this kernel traces none".to_owned()),
+        Err(_) => Good("this kernel cannot trace functions".to_owned()),
     }
 }
 
@@ -199,7 +199,7 @@ fn debugfs(path: &Path) -> Finding {
         )
     } else {
         Bad(
-            "the kernel has none".to_owned(),
+            "this kernel has no debugfs".to_owned(),
             "boot without debugfs=off".to_owned(),
         )
     }
@@ -227,7 +227,7 @@ fn files(debugfs: &Path) -> Finding {
         Ok((version, clock)) => Good(format!("version {version}, clock {clock}")),
         Err(error) => Bad(
             error.to_string(),
-            "mend the above, then look at dmesg".to_owned(),
+            "fix the checks above; if this one still fails, look at dmesg".to_owned(),
         ),
     }
 }

@@ -106,7 +106,9 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
             session.set_trigger(event, &trigger)?;
         }
         Latency::Timer if is_there(SAMPLES) => {
-            let channel = session.channel(TIMERS)?.context("the channel is gone")?;
+            let channel = session
+                .channel(TIMERS)?
+                .context("the channel of the timers was removed")?;
             channel.set_events(&[event, SAMPLES])?;
         }
         Latency::Timer => {}
@@ -177,7 +179,7 @@ impl<'a> Cases<'a> {
             }
             None => {
                 let temporary =
-                    TempDir::with_prefix("rtrace-").context("cannot make a directory")?;
+                    TempDir::with_prefix("rtrace-").context("cannot create a directory")?;
                 (temporary.path().to_owned(), None, Some(temporary))
             }
         };
@@ -219,21 +221,18 @@ impl<'a> Cases<'a> {
         drop(stop);
         let missed = match missed {
             0 => String::new(),
-            missed => format!(", {missed} could not be"),
+            missed => format!(", {missed} could not be measured"),
         };
         let (what, none) = match self.options.measured {
             Latency::Wakeup => (
                 "wake-ups of all threads",
-                "no thread had to wait as long as was asked for",
+                "no wait of a thread reached the threshold",
             ),
             Latency::Preempt => (
                 "requests to give up a CPU",
-                "no CPU was kept as long as was asked for",
+                "no CPU was kept as long as the threshold",
             ),
-            Latency::Timer => (
-                "expiries of timers",
-                "no timer was as late as was asked for",
-            ),
+            Latency::Timer => ("expiries of timers", "no timer was late by the threshold"),
         };
         tell(format_args!("{measured} {what} were measured{missed}"));
         match &self.worst {
@@ -304,7 +303,7 @@ fn line(delay: &Delay) -> anyhow::Result<()> {
             format!("{came}  {thread} kept CPU {cpu} for {late}, which {next} got then\n")
         }
         What::Timer { .. } => {
-            format!("{came}  a timer of CPU {cpu} came {late} late, over {thread}\n")
+            format!("{came}  a timer of CPU {cpu} expired {late} late and interrupted {thread}\n")
         }
     })?)
 }

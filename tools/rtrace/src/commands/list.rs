@@ -23,7 +23,7 @@ pub fn list(place: &Place, patterns: &[String], verbose: bool, json: bool) -> an
         }
         if let Some(complaint) = events::unmatched(&events, slice::from_ref(word)) {
             if events::unmatched(&events::awaited(&tracer)?, slice::from_ref(word)).is_none() {
-                bail!("no event of a module that is loaded matches `{word}`: --awaited lists the others");
+                bail!("no event of a loaded module matches `{word}`: --awaited lists the events of other modules");
             }
             bail!(complaint);
         }

@@ -65,15 +65,14 @@ fn choose(place: &Place, options: &mut Profile) -> anyhow::Result<()> {
     let is_there = |pace: &Pace| available.iter().any(|name| name == pace.event());
     let pace = match options.pace {
         Some(pace) if !is_there(&pace) => bail!(
-            "this machine has no {}: it cannot count cycles (a virtual one mostly cannot), or the module is \
-             older",
+            "there is no event {}: this machine cannot count cycles (few virtual machines can), or the module is older than this command",
             pace.event()
         ),
         Some(pace) => Some(pace),
         None => Pace::ALL.into_iter().find(is_there),
     };
     let Some(pace) = pace else {
-        bail!("the module has no events of samples: it is older than this command");
+        bail!("the module has no events for samples: it is older than this command");
     };
     options.record.setup.record_also(pace.event().to_owned());
     Ok(())

@@ -13,7 +13,7 @@ use terminal::{print, print_json, say, tell, HEADING};
 pub fn create(place: &Place, name: &str) -> anyhow::Result<()> {
     let session = place.tracer()?.create_session(name)?;
     tell(format_args!(
-        "session `{}` is there: `rtrace --session {0} start -e PATTERN` records in it",
+        "created session `{}`; record with `rtrace --session {0} start -e PATTERN`",
         session.name()
     ));
     Ok(())
@@ -24,11 +24,9 @@ pub fn destroy(place: &Place, name: &str) -> anyhow::Result<()> {
     let tracer = place.tracer()?;
     let dropped = dropped(&tracer.session(name)?)?;
     tracer.destroy_session(name)?;
-    tell(format_args!("session `{name}` is gone"));
+    tell(format_args!("removed session `{name}`"));
     if dropped > 0 {
-        say(format_args!(
-            "dropped {dropped} events that nobody had read"
-        ));
+        say(format_args!("dropped {dropped} unread events"));
     }
     Ok(())
 }

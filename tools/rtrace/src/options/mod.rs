@@ -200,7 +200,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             if cli.session.is_some() =>
         {
             return Err(wrong(
-                "--session cannot be used here: this command makes a session for itself",
+                "--session cannot be used with this command, which creates its own session",
             ));
         }
         Command::Profile(args) => Action::Profile(Box::new(profile::profile(*args))),
@@ -325,7 +325,7 @@ fn start(args: &StartArgs) -> Result<Config, clap::Error> {
     config.setup.fill(mode, size);
     setup::add_state(&mut config.setup)?;
     if let Some(only) = &config.setup.tasks.only_command {
-        let what = "`only` is for the COMMAND of `rtrace record`: `rtrace start` runs none";
+        let what = "`only` needs the COMMAND of `rtrace record`: `rtrace start` runs no command";
         return Err(wrong(only.wrong(what)));
     }
     Ok(config)

@@ -51,12 +51,10 @@ impl Conditions {
             return Err("--after needs an --until event:...".to_owned());
         }
         if args.command.is_empty() && until.iter().chain(snapshot_on).any(Condition::is_failure) {
-            return Err("`failure` is that of a COMMAND: there is none".to_owned());
+            return Err("`failure` needs a COMMAND whose exit status it checks".to_owned());
         }
         if !snapshot_on.is_empty() && !channels.iter().all(ChannelSetup::is_flight_recorder) {
-            return Err(
-                "--snapshot-on needs --overwrite: all channels are flight recorders".to_owned(),
-            );
+            return Err("--snapshot-on needs --overwrite, for all channels".to_owned());
         }
         Ok(conditions)
     }
@@ -115,7 +113,7 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
     ];
     if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
         return Err(wrong(format_args!(
-            "{option} cannot be used with --session: a session keeps what it has"
+            "{option} cannot be used with --session: the session keeps its settings"
         )));
     }
     Ok(())
@@ -203,11 +201,11 @@ pub(super) fn new_directory() -> PathBuf {
 fn can_rotate(channels: &[ChannelSetup], conditions: &Conditions) -> Result<(), &'static str> {
     if channels.iter().all(ChannelSetup::is_flight_recorder) {
         return Err(
-            "--rotate needs a channel in discard mode: flight recorders are read at the end",
+            "--rotate needs a channel in discard mode: channels in overwrite mode are read only at the end",
         );
     }
     if conditions.until.iter().any(Condition::is_failure) {
-        return Err("--rotate writes chunks that are kept, --until failure maybe none");
+        return Err("--rotate cannot be used with --until failure: it writes chunks before the command fails");
     }
     Ok(())
 }

@@ -97,7 +97,7 @@ fn functions(args: &FunctionArgs) -> Result<Functions, clap::Error> {
     };
     if only.is_empty() && !notrace.is_empty() {
         return Err(wrong(
-            "-N excludes functions from -T or -G, and neither is given",
+            "-N needs -T or -G: it excludes functions from theirs",
         ));
     }
     Ok(Functions {
@@ -120,7 +120,7 @@ pub(super) fn add_state(setup: &mut Setup) -> Result<(), clap::Error> {
     {
         let name = state::CHANNEL;
         return Err(wrong(format_args!(
-            "--state makes a channel `{name}`: call yours otherwise"
+            "--state creates a channel `{name}`: choose another name for your channel"
         )));
     }
     setup.channels.push(ChannelSetup {
@@ -159,7 +159,7 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
     for (place, channel) in (1..).zip(given) {
         let name = &channel.name;
         if all.iter().any(|known| known.name == *name) {
-            return Err(wrong(format_args!("channel `{name}` for the second time")));
+            return Err(wrong(format_args!("channel `{name}` is given twice")));
         }
         all.push(ChannelSetup {
             events: patterns(place),
@@ -173,7 +173,7 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
         let place = place.filter(|_| !events.is_empty());
         let Some(channel) = place.and_then(|place| all.get_mut(*place)) else {
             return Err(wrong(format_args!(
-                "--filter `{expression}` stands behind no -e: it is for the events of the -e before it"
+                "--filter `{expression}` needs an -e before it: a filter applies to the events of that -e"
             )));
         };
         let patterns = args.events[events.clone()].iter();

@@ -112,7 +112,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
     }
     if has_table && !filters.is_empty() {
         return Err(wrong(
-            "the table counts all calls: --filter cannot choose some of them",
+            "--filter cannot be used with a summary: the table counts all calls",
         ));
     }
     if args.failed {

@@ -78,10 +78,7 @@ fn patterns_go_to_the_channel_before_them() {
     for (words, said) in [
         ("-e a --channel one", "channel `one` has no events"),
         ("--channel one --channel two -e b", "channel `one` has no"),
-        (
-            "--channel a -e b --channel a -e c",
-            "`a` for the second time",
-        ),
+        ("--channel a -e b --channel a -e c", "`a` is given twice"),
         (
             "--channel a -e b --session s",
             "cannot be used with --session",
@@ -258,7 +255,7 @@ fn values_that_mean_something_else_are_refused() {
             "the filter is empty",
         ),
         (&["record", "-e", "sched", "--filter", " 0"], "all events"),
-        (&["record", "-T", "!a"], "-N excludes"),
+        (&["record", "-T", "!a"], "-N already excludes"),
         (&["session", "create", ""], "must not be empty"),
         (&["--session", "", "status"], "must not be empty"),
     ] {

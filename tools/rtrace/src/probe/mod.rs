@@ -58,7 +58,7 @@ impl Drop for Probes<'_> {
         });
         if let Err(error) = removed {
             say(format_args!(
-                "the events of -k could not be taken away: {error}"
+                "the events of -k could not be deleted: {error}"
             ));
         }
     }
@@ -109,7 +109,7 @@ pub fn functions(place: &Place, pattern: &str) -> anyhow::Result<Vec<String>> {
         }
     };
     if functions.is_empty() {
-        bail!("the kernel's types have nothing that matches `{pattern}`");
+        bail!("no function of the kernel's types matches `{pattern}`");
     }
     Ok(functions)
 }
@@ -171,7 +171,7 @@ fn define(tracer: &Tracer, subsystem: &str, specs: &[String]) -> anyhow::Result<
     }
     let fine: Vec<_> = fine.iter().map(|text| format!("`{text}`")).collect();
     bail!(
-        "{wrong}\nwithout that there would be events at {}",
+        "{wrong}\nno event was defined; these are valid: {}",
         fine.join(", ")
     );
 }

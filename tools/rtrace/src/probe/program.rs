@@ -12,7 +12,7 @@ pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
     let shown = file.display();
     let data = fs::read(file).with_context(|| format!("{shown}"))?;
     let object = object::File::parse(&*data)
-        .map_err(|error| anyhow!("{shown} is no program or library: {error}"))?;
+        .map_err(|error| anyhow!("{shown} is not a program or library: {error}"))?;
     let (name, behind) = match function.split_once('+') {
         Some((name, behind)) => (name, number(behind)?),
         None => (function, 0),
@@ -31,7 +31,7 @@ pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
         let inside = address.checked_sub(segment.address())?;
         (inside < size).then_some(begin + inside)
     });
-    in_file.with_context(|| format!("`{function}` is not in the file {shown}"))
+    in_file.with_context(|| format!("the address of `{function}` is outside the file {shown}"))
 }
 
 /// Parses a decimal number, or a hexadecimal number after `0x`.
@@ -40,7 +40,9 @@ fn number(text: &str) -> anyhow::Result<u64> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.map_err(|_| anyhow!("`{text}` is no offset"))
+    parsed.map_err(|_| {
+        anyhow!("`{text}` is not an offset: expected a number, decimal or hexadecimal after 0x")
+    })
 }
 
 #[cfg(test)]
@@ -57,8 +59,12 @@ mod tests {
         for (file, function, what) in [
             (this.as_path(), "no_such_symbol", "has no symbol"),
             (this.as_path(), "", "expected"),
-            (this.as_path(), "main+x", "is no offset"),
-            (Path::new("/etc/passwd"), "main", "is no program or library"),
+            (this.as_path(), "main+x", "is not an offset"),
+            (
+                Path::new("/etc/passwd"),
+                "main",
+                "is not a program or library",
+            ),
             (Path::new("/no/such"), "main", "/no/such"),
         ] {
             let error = offset(file, function).expect_err(function);

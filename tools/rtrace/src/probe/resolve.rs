@@ -96,7 +96,7 @@ pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, R
                 with_type("$retval", value.ty.or(Some("x64")))
             }
             (From::Path(..), None) => {
-                let what = "of a program's function only registers are known (%di), $arg1 to $arg6, and `ret`";
+                let what = "rtrace does not know the types of a program: use registers (%di), $arg1 to $arg6, or `ret`";
                 return Ok(error(value.at, what)?);
             }
         };
@@ -201,7 +201,8 @@ impl Finder<'_> {
         };
         let (place, most) = (place - self.handlers_own, 6 - self.handlers_own);
         if place > most {
-            let what = format!("`{name}` is argument {place}: only {most} are in registers");
+            let what =
+                format!("`{name}` is argument {place}: only the first {most} are in registers");
             return Ok(error(value.at, what)?);
         }
         Ok((Located::Value(format!("$arg{place}")), ty))
@@ -210,7 +211,7 @@ impl Finder<'_> {
     fn result(&self, value: &Value<'_>, name: &str) -> Result<(Located, Type), Refusal> {
         if name != RESULT {
             let what = format!(
-                "the result is called `{RESULT}` here: write NAME={RESULT} for another name"
+                "the name of the result is `{RESULT}`: write NAME={RESULT} for another name"
             );
             return Ok(error(value.at, what)?);
         }
@@ -237,12 +238,16 @@ impl Finder<'_> {
             (Kind::Pointer(Pointee::Struct(to)), at, true) => (to, at.read(), 0),
             (Kind::Struct(ty), Located::Memory { pointer, bit, .. }, false) => (ty, pointer, bit),
             (Kind::Pointer(_), _, false) => {
-                return Err(wrong("what is before it is a pointer: expected '->'"))
+                return Err(wrong(
+                    "the value before the member is a pointer: expected '->'",
+                ))
             }
             (Kind::Struct(_), _, true) => {
-                return Err(wrong("what is before it is no pointer: expected '.'"))
+                return Err(wrong(
+                    "the value before the member is not a pointer: expected '.'",
+                ))
             }
-            _ => return Err(wrong("what is before it has no members")),
+            _ => return Err(wrong("the value before the member has no members")),
         };
         let found = self.types.member(&structure, member.name)?;
         let Some(Found {
@@ -306,7 +311,12 @@ impl Finder<'_> {
                     format!("this is {what}: give it a type (`:x64`)"),
                 )?);
             }
-            Kind::Void => return Ok(error(value.at, "this is nothing")?),
+            Kind::Void => {
+                return Ok(error(
+                    value.at,
+                    "this has the type void: there is no value to record",
+                )?)
+            }
         })
     }
 }

@@ -266,14 +266,22 @@ fn what_is_not_there_is_told() {
         ),
         ("tracepoint:reads -> ret", 0, "a tracepoint has no result"),
         ("many -> ret", 8, "the function returns nothing"),
-        ("reads -> result", 9, "the result is called `ret` here"),
-        ("reads(file.f_inode)", 11, "what is before it is a pointer"),
+        ("reads -> result", 9, "the name of the result is `ret`"),
+        (
+            "reads(file.f_inode)",
+            11,
+            "the value before the member is a pointer",
+        ),
         (
             "reads(file->f_path->name)",
             20,
-            "what is before it is no pointer",
+            "the value before the member is not a pointer",
         ),
-        ("reads(count->x)", 13, "what is before it has no members"),
+        (
+            "reads(count->x)",
+            13,
+            "the value before the member has no members",
+        ),
         (
             "reads(file->f_nothing)",
             12,

@@ -59,7 +59,7 @@ impl Symbols {
                  `rtrace list --functions PATTERN` shows what can be probed"
             )),
             made => Some(format!(
-                "the compiler has made something else of `{function}`: probe {}",
+                "the compiler replaced `{function}`: probe {}",
                 made.join(", ")
             )),
         }

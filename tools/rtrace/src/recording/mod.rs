@@ -52,7 +52,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     if let Some(session) = &given {
         if session.is_active()? {
             bail!(
-                "session `{}` records already (EBUSY): `rtrace status` shows it, `rtrace stop` ends it",
+                "session `{}` is already recording (EBUSY): `rtrace status` shows it, `rtrace stop` ends it",
                 session.name()
             );
         }
@@ -74,7 +74,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
             Err(error) => return Ok(Recording::NotBegun(cannot_run(program, &error))),
             Ok(path) if compat::is_32_bit(&path) && Patterns::of(&options.setup).miss_compat() => {
                 say(format_args!(
-                    "{} is a 32-bit program: none of its system calls is chosen (add -e 'compat_*')",
+                    "{} is a 32-bit program: no -e matches its system calls (add -e 'compat_*')",
                     path.display()
                 ));
             }
@@ -415,7 +415,7 @@ fn flight_recorder<'a>(
 
 /// Reports that no condition of the recording occurred.
 pub fn say_nothing() {
-    say("nothing of what was waited for has happened: no trace is left");
+    say("no condition of --until or --snapshot-on occurred: no trace was written");
 }
 
 /// Reports where the trace is. A receiver may lack the packets that were in flight when an error occurred.
@@ -447,7 +447,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
         sink.end(state, 0, "")?;
         say_trace(options, &written, whole);
         bail!(
-            "session `{}` was destroyed meanwhile: the number of lost events is unknown",
+            "session `{}` was destroyed during the recording: the number of lost events is unknown",
             session.name()
         );
     }
@@ -455,7 +455,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
     if session.uuid()? != Some(uuid) {
         sink.end(state, 0, "")?;
         say_trace(options, &written, whole);
-        bail!("the session was started again meanwhile: the number of lost events is unknown");
+        bail!("the session was started again during the recording: the number of lost events is unknown");
     }
     // Events that the kernel recorded and that are not on disk are lost too, for whatever reason.
     let total = stats.all.total;
@@ -475,7 +475,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
         }
     } else {
         say(format_args!(
-            "{left} events were recorded and could not be written, and what came later had no room"
+            "{left} recorded events could not be written, and later events found no space in the buffers"
         ));
     }
     conclude(totals.lost == 0, totals);

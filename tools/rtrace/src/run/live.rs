@@ -116,7 +116,7 @@ pub fn look<T>(
     let waited = waited?;
     if !session.exists() || session.uuid()? != uuid {
         bail!(
-            "somebody else destroyed or started session `{}`: the number of lost events is unknown",
+            "another process destroyed or started session `{}`: the number of lost events is unknown",
             session.name()
         );
     }

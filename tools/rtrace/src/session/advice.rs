@@ -35,8 +35,7 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
     let missed = session.graph_missed()?;
     if missed > 0 {
         lines.push(format!(
-            "{missed} calls of functions are not in the graph: their tasks were in more calls than \
-             the kernel follows; --graph-depth and --notrace-funcs record fewer"
+            "{missed} function calls are not in the graph: their tasks had more open calls than the kernel follows; --graph-depth and -N record fewer calls"
         ));
     }
     Ok(lines)
@@ -78,7 +77,7 @@ fn lines_of(total: &Counters, size: BufferSize, overwrite: bool, option: &str) -
     }
     if total.too_large > 0 {
         lines.push(format!(
-            "{} events were larger than a sub-buffer; larger ones help: {option}{}",
+            "{} events were larger than a sub-buffer; larger sub-buffers help: {option}{}",
             total.too_large,
             BufferSize {
                 subbuf_size: size.subbuf_size * 2,
@@ -88,20 +87,19 @@ fn lines_of(total: &Counters, size: BufferSize, overwrite: bool, option: &str) -
     }
     if total.nested > 0 {
         lines.push(format!(
-            "{} events were discarded within other events",
+            "{} events were discarded because they interrupted the recording of other events",
             total.nested
         ));
     }
     if total.no_buffer > 0 {
         lines.push(format!(
-            "{} events came from CPUs for which there was no memory; smaller buffers help",
+            "{} events were discarded on CPUs whose buffers found no memory; smaller buffers help",
             total.no_buffer
         ));
     }
     if total.busy > 0 {
         lines.push(format!(
-            "{} events of isolated CPUs came in the instant of a flush or a snapshot; \
-             fewer of these help",
+            "{} events of isolated CPUs were discarded during a flush or a snapshot; fewer of these help",
             total.busy
         ));
     }

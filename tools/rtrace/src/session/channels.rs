@@ -30,8 +30,7 @@ impl FromStr for ChannelArg {
         }
         if name == FIRST_CHANNEL {
             return Err(format!(
-                "`{name}` is there: it has the events before the first --channel, and -b and \
-                 --overwrite"
+                "channel `{name}` always exists: it has the events before the first --channel, and -b and --overwrite"
             ));
         }
         let mut channel = Self {
@@ -44,13 +43,13 @@ impl FromStr for ChannelArg {
                 Ok(mode) => channel.mode.replace(mode).is_some(),
                 Err(_) if !part.contains('x') => {
                     return Err(format!(
-                        "`{part}` is neither SIZExN nor a mode: discard, overwrite"
+                        "`{part}` is neither a size (SIZExN) nor a mode (discard, overwrite)"
                     ));
                 }
                 Err(_) => channel.size.replace(part.parse()?).is_some(),
             };
             if twice {
-                return Err(format!("`{part}`: size or mode for the second time"));
+                return Err(format!("`{part}`: the size or the mode is given twice"));
             }
         }
         Ok(channel)
@@ -218,13 +217,13 @@ mod tests {
             ("", "must not be empty"),
             ("-a", "must not begin"),
             ("a b", "letters, digits"),
-            ("channel0", "is there"),
+            ("channel0", "always exists"),
             ("a:", "neither"),
             ("a:1M", "neither"),
             ("a:fast", "neither"),
             ("a:3Kx4", "not a power of two"),
-            ("a:discard:overwrite", "second time"),
-            ("a:1Mx4:2Mx4", "second time"),
+            ("a:discard:overwrite", "is given twice"),
+            ("a:1Mx4:2Mx4", "is given twice"),
         ] {
             let error = text.parse::<ChannelArg>().unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

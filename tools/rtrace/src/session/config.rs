@@ -221,7 +221,7 @@ impl Source<'_> {
         let name = self.spanned(channel.name).map(|Name(name)| name);
         let wrong = |what: &str| Err(name.wrong(format_args!("channel `{}` {what}", name.value)));
         if known.iter().any(|known| known.name == name.value) {
-            return wrong("for the second time");
+            return wrong("is given twice");
         }
         let events = channel.events.into_iter().map(|word| self.pattern(word));
         let exclude = channel.exclude.into_iter().map(|word| self.pattern(word));
@@ -395,15 +395,15 @@ mod tests {
             ),
             (
                 &format!("{channel}events = [\"e\"]\nmode = \"fast\"\n"),
-                "f:4: `fast` is no mode",
+                "f:4: `fast` is not a mode",
             ),
             (
                 &format!("{channel}events = [\n\"e\",\n\"a b\"]\n"),
-                "f:5: `a b`: white space in a pattern",
+                "f:5: `a b`: the pattern contains white space",
             ),
             (
                 &format!("{channel}events = [\"e\"]\nfilters.e = 'x'\nfilters.'a b' = 'x'\n"),
-                "f:5: `a b`: white space in a pattern",
+                "f:5: `a b`: the pattern contains white space",
             ),
             (
                 &format!("{channel}events = [\"e\"]\nfilters = {{ e = 7 }}\n"),
@@ -416,7 +416,7 @@ mod tests {
             (channel, "f:2: channel `a` has no events"),
             (
                 &format!("{channel}events = [\"e\"]\n{channel}events = [\"e\"]\n"),
-                "f:5: channel `a` for the second time",
+                "f:5: channel `a` is given twice",
             ),
             ("session = \"-\"\n", "f:1: `-`: a name must not begin"),
             ("session = 7\n", "f:1: invalid type"),

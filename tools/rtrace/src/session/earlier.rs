@@ -104,7 +104,7 @@ impl<'a> Earlier<'a> {
                 ..settings
             })?;
             say(format_args!(
-                "channel `{name}` was made and stays in session `{}`, without events",
+                "channel `{name}` was created and stays in session `{}`, without events",
                 self.session.name()
             ));
         }
@@ -116,7 +116,7 @@ impl Drop for Earlier<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.put_back() {
             say(format_args!(
-                "the earlier settings could not be put back: {error}"
+                "the earlier settings could not be restored: {error}"
             ));
         }
     }

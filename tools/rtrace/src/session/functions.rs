@@ -101,7 +101,7 @@ fn set(session: &Session, set: FunctionSet, patterns: &[String]) -> anyhow::Resu
         bail!(wrong);
     }
     bail!(
-        "{wrong}\nwithout that there would be functions: {}",
+        "{wrong}\nno functions were chosen; these patterns are valid: {}",
         fine.join(", ")
     );
 }

@@ -25,7 +25,7 @@ pub fn remove_events(tracer: &Tracer, me: &Maker) -> anyhow::Result<()> {
         if maker.is_some_and(|maker| maker.is_gone(me)) {
             if let Err(error) = tracer.undefine(&[event.to_string()]) {
                 say(format_args!(
-                    "event {event}, left by an rtrace record that was killed, stays: {error}"
+                    "cannot remove event {event}, left by a killed rtrace record: {error}"
                 ));
             }
         }
@@ -43,7 +43,7 @@ fn remove_session(tracer: &Tracer, name: &str) {
         if !is_read {
             tracer.destroy_session(name)?;
             say(format_args!(
-                "removed session `{name}`, left by an rtrace record that was killed"
+                "removed session `{name}`, left by a killed rtrace record"
             ));
         }
         Ok(())
@@ -52,7 +52,7 @@ fn remove_session(tracer: &Tracer, name: &str) {
         // Another process has destroyed the session before.
         Err(_) if tracer.session(name).is_err() => {}
         Err(error) => say(format_args!(
-            "session `{name}`, left by an rtrace record that was killed, stays: {error}"
+            "cannot remove session `{name}`, left by a killed rtrace record: {error}"
         )),
         Ok(()) => {}
     }

@@ -36,7 +36,7 @@ impl Maker {
             Ok(namespace) => namespace.ino(),
             // The kernel is built without namespaces.
             Err(e) if e.kind() == io::ErrorKind::NotFound => FIRST_NAMESPACE,
-            Err(e) => return Err(e).context("cannot tell the PID namespace"),
+            Err(e) => return Err(e).context("cannot determine the PID namespace"),
         };
         Ok(Self {
             pid: getpid().as_raw_nonzero().get(),

@@ -40,7 +40,7 @@ pub struct Setup {
 
 /// The patterns exclude all events that they choose. Recording the default events instead is not what the user wants.
 #[derive(Debug, thiserror::Error)]
-#[error("no event is left to record: all that were chosen are excluded")]
+#[error("no event is left to record: the exclusions cover all chosen events")]
 pub struct NothingChosen;
 
 impl Setup {
@@ -129,7 +129,7 @@ impl Setup {
         let lists = own.chain(&self.cpus).map(|list| list.value.as_str());
         for cpu in cpus::offline(lists)? {
             say(format_args!(
-                "CPU {cpu} is offline: its events are recorded from when it comes online"
+                "CPU {cpu} is offline: its events are recorded once it is online"
             ));
         }
         Ok(())

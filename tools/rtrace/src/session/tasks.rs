@@ -54,8 +54,9 @@ impl Tasks {
         let mut tasks = Vec::new();
         for (given, pid) in self.pids() {
             let threads = threads(pid);
-            tasks
-                .extend(given.used(threads.with_context(|| format!("there is no process {pid}")))?);
+            tasks.extend(
+                given.used(threads.with_context(|| format!("process {pid} does not exist")))?,
+            );
         }
         if self.only_command.is_some() {
             // Placeholder until the command starts.
@@ -110,8 +111,7 @@ impl Tasks {
 pub fn check_namespace() -> anyhow::Result<()> {
     ensure!(
         Maker::me()?.is_in_first_namespace(),
-        "rtrace runs in a PID namespace and cannot tell which ids the kernel has for the processes in it: run rtrace \
-         outside the namespace, or record all processes"
+        "rtrace runs in a PID namespace and cannot find the kernel's ids of its processes: run rtrace outside the namespace, or record all processes"
     );
     Ok(())
 }

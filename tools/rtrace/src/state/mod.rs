@@ -80,7 +80,9 @@ pub fn record(session: &Session) -> anyhow::Result<()> {
                     }
                 }
             }
-            Err(error) => say(format_args!("the state has no {what}: {error}")),
+            Err(error) => say(format_args!(
+                "cannot record the {what} of the state: {error}"
+            )),
         }
     }
     text.push_str("lttng_statedump_end\n");

@@ -35,7 +35,7 @@ fn a_file_is_not_replaced() {
     to(&["csv"])
         .assert()
         .code(125)
-        .stderr(contains("is there already (--force replaces it)"));
+        .stderr(contains("already exists (--force replaces it)"));
     assert_eq!(fs::read_to_string(&file).unwrap(), written);
     to(&["csv", "--force"]).assert().success();
     assert!(fs::read_to_string(&file).unwrap().starts_with("time,cpu,"));
@@ -117,7 +117,7 @@ fn one_format_is_wanted() {
     export(&["lttng", "-o", "-"], dir.path())
         .assert()
         .code(2)
-        .stderr(contains("name one with -o"));
+        .stderr(contains("name a directory with -o"));
     export(&["lttng", "-e", "sched", "-o", "x"], dir.path())
         .assert()
         .code(2);

@@ -261,7 +261,10 @@ fn wrong_use_is_refused() {
     known(dir.path());
     for (options, complaint) in [
         (&["parquet"][..], "--output"),
-        (&["parquet", "-o", "-"], "standard output is no directory"),
+        (
+            &["parquet", "-o", "-"],
+            "standard output cannot hold a directory",
+        ),
         (&["csv", "."], "unexpected argument"),
     ] {
         let assert = export(options, dir.path()).assert();

@@ -46,8 +46,8 @@ fn losses_are_said_beside_it() {
     export(&["text"], dir.path())
         .assert()
         .success()
-        .stderr(contains("of 3 events it is not known whose they are"))
-        .stderr(contains("2 packets are missing between others"))
+        .stderr(contains("3 events have no known thread"))
+        .stderr(contains("2 packets are missing within the trace"))
         .stderr(contains("9 events exported, 3 lost"));
 }
 
@@ -125,7 +125,7 @@ fn a_time_is_chosen() {
     export(&["text", "--from", "soon"], dir.path())
         .assert()
         .code(2)
-        .stderr(contains("no time: write"));
+        .stderr(contains("not a time: write"));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn what_the_trace_lacks_is_said() {
     export(&["text"], dir.path())
         .assert()
         .success()
-        .stderr(contains("of 1 events it is not known"))
+        .stderr(contains("1 events have no known thread"))
         .stderr(contains("sched_switch").not());
     std::fs::write(&path, description.replace("\"sched_switch\"", "\"other\"")).unwrap();
     export(&["text"], dir.path())
@@ -150,7 +150,7 @@ fn what_the_trace_lacks_is_said() {
     export(&["chrome"], dir.path())
         .assert()
         .success()
-        .stderr(contains("no CPU shows who runs there"));
+        .stderr(contains("the thread that runs on a CPU is unknown"));
 }
 
 #[test]

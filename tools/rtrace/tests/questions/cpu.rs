@@ -65,7 +65,7 @@ fn what_the_trace_lacks_is_said() {
     report(&["--cpu"], dir.path())
         .assert()
         .success()
-        .stdout(contains("`rtrace record -e irq` has them"));
+        .stdout(contains("`rtrace record -e irq` records them"));
     forget(dir.path(), "sched_switch");
     report(&["--cpu"], dir.path())
         .assert()

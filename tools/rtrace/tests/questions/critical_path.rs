@@ -156,7 +156,7 @@ fn a_path_may_end_earlier() {
     report(&["--critical-path", "7", "--to", "noon"], dir.path())
         .assert()
         .code(2)
-        .stderr(contains("no time: write"));
+        .stderr(contains("not a time: write"));
 }
 
 /// A thread is created within the path: before its creation, its creator is on the path.

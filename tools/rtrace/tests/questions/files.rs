@@ -150,9 +150,7 @@ fn files_are_inherited_but_not_across_a_loss() {
             .assert()
             .success()
             .stdout(contains("worker           fd 4 of worker\n"))
-            .stdout(contains(
-                "Of 1 reads and writes it is not known of which file",
-            ));
+            .stdout(contains("1 reads and writes have no known file"));
     }
 }
 
@@ -212,7 +210,7 @@ fn what_the_trace_lacks_is_said() {
     report(&["--io"], dir.path())
         .assert()
         .success()
-        .stdout(contains("`rtrace record -e 'block_rq_*'` has them"));
+        .stdout(contains("`rtrace record -e 'block_rq_*'` records them"));
     without(&["sched_switch"]);
     report(&["--io"], dir.path())
         .assert()

@@ -351,6 +351,6 @@ fn switches_that_were_not_recorded_are_said() {
     report(&["--syscalls", "--threads"], dir.path())
         .assert()
         .success()
-        .stdout(contains("1 calls may be those of other threads"))
+        .stdout(contains("1 calls may belong to other threads"))
         .stdout(contains("Not every sched_switch was recorded"));
 }

@@ -90,7 +90,7 @@ sh-7 (priority -41), process 6, waited 45.0 us for CPU 0
     latency(dir.path(), &[]).success().stdout(expected);
     latency(dir.path(), &["--rows", "1"])
         .success()
-        .stdout(contains("  worker-8\n2 shorter ones are not shown\n").and(contains("disk").not()));
+        .stdout(contains("  worker-8\n2 shorter rows are not shown\n").and(contains("disk").not()));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_is_not_in_the_trace_is_said() {
     let lacks = "has no latency:wakeup_latency";
     latency(dir.path(), &[]).failure();
     declare(dir.path(), &[(EVENT, "wakeup_latency", &FIELDS)]);
-    let said = "of the first 25.0 us the trace has nothing\n";
+    let said = "the trace has no events of the first 25.0 us\n";
     latency(dir.path(), &[]).success().stdout(contains(said));
 
     let none = packet(0, 0, 0)
@@ -166,7 +166,7 @@ fn what_a_cpu_did_while_a_timer_was_late_is_shown() {
         ],
     );
     let expected = "
-a timer of CPU 1 came 45.0 us late
+a timer of CPU 1 expired 45.0 us late
   due    22:13:20.000016000
   came   22:13:20.000061000  over worker-8 (priority 20) in 0xffffffff81000020
 

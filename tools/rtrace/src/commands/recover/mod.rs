@@ -36,7 +36,7 @@ fn from_region(
 ) -> anyhow::Result<()> {
     let session = place.session()?;
     let Some(channel) = session.channel(channel)? else {
-        bail!("there is no channel `{channel}`");
+        bail!("channel `{channel}` does not exist");
     };
     let Some(memory) = channel.recovered()? else {
         bail!(
@@ -46,7 +46,7 @@ fn from_region(
     };
     let region = Region::parse(&memory).with_context(|| {
         format!(
-            "what is in the memory of channel `{}` cannot be recovered (`echo 1 > free_recovered` forgets it)",
+            "the trace in the memory of channel `{}` cannot be recovered (`echo 1 > free_recovered` deletes it)",
             channel.name()
         )
     })?;
@@ -71,8 +71,8 @@ fn from_dump(file: &Path, session: Option<&str>, dir: &Path, access: Access) -> 
     }
     if found.traces.is_empty() {
         match session {
-            Some(session) => bail!("it has no buffers of session `{session}`"),
-            None => bail!("rtrace was loaded, but there are no buffers: nothing was recorded, or all was read and freed"),
+            Some(session) => bail!("the dump has no buffers of session `{session}`"),
+            None => bail!("rtrace was loaded, but has no buffers: no session recorded, or its buffers were read and freed"),
         }
     }
     let _claim = Claim::take(dir, access)?;
@@ -107,7 +107,7 @@ fn report(dir: &Path, recovered: Recovered) {
     }
     if torn > 0 {
         say(format_args!(
-            "{torn} events are not there: a record among them was not complete"
+            "{torn} events are missing: one of their records is incomplete"
         ));
     }
     tell(format_args!(

@@ -56,7 +56,7 @@ pub fn graph(dir: &Path, summary: Option<usize>) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     if !graph::is_in(&trace.metadata) {
         bail!(
-            "{}: the trace has no calls of functions; `rtrace record -G PATTERN` records them",
+            "{}: the trace has no function calls; `rtrace record -G PATTERN` records them",
             dir.display()
         );
     }

@@ -73,7 +73,7 @@ impl Page {
         };
         let plain = Style::new();
         match &mut self.table {
-            None => add("rtrace top: the first table is coming", plain),
+            None => add("rtrace top: waiting for the first table", plain),
             Some(table) => {
                 table.sort(self.sort);
                 let paused = if self.is_paused { "PAUSED " } else { "" };
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn keys_change_what_is_shown() {
         let mut page = Page::new(Column::Cpu, None);
-        assert!(page.text(24, 80).contains("the first table is coming"));
+        assert!(page.text(24, 80).contains("waiting for the first table"));
         assert!(page.take(vec![table(&[9]), table(&[1, 3, 2])]));
         assert_eq!(tids(&mut page, 24), ["3", "2", "1"]);
         assert!(!page.key(b'y'));

@@ -106,7 +106,7 @@ impl View for Seconds {
         let tally = Tally::new(&catalogue, self.sort);
         let tally = tally
             .map_err(io::Error::other)
-            .map_err(Error::system("no table can be made"))?;
+            .map_err(Error::system("cannot make a table of this trace"))?;
         let frequency = u128::from(metadata.clock.frequency);
         let ticks = self.delay.as_nanos() * frequency / 1_000_000_000;
         self.described = Some(Described {

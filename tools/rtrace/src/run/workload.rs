@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
                 // A time that does not fit into a timespec never ends.
                 let left = left.and_then(|left| Timespec::try_from(left).ok());
                 rustix::io::retry_on_intr(|| poll(&mut fds, left.as_ref()))
-                    .context("cannot wait")?;
+                    .context("cannot wait for the end of the recording")?;
             }
             let is_over =
                 !fds[0].revents().is_empty() || self.ends.as_mut().is_some_and(Ends::are_over);

@@ -39,7 +39,8 @@ impl Batch {
                 PollFd::new(&recording.signals, PollFlags::IN),
                 PollFd::new(&recording.over, PollFlags::IN),
             ];
-            rustix::io::retry_on_intr(|| poll(&mut fds, None)).context("cannot wait")?;
+            rustix::io::retry_on_intr(|| poll(&mut fds, None))
+                .context("cannot wait for the next table")?;
             let is_over = fds[1..].iter().any(|fd| !fd.revents().is_empty());
             for table in receiver.tables() {
                 if !self.print(&table)? {

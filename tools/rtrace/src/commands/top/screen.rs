@@ -48,7 +48,8 @@ impl Screen {
                 PollFd::new(&recording.signals, PollFlags::IN),
                 PollFd::new(&recording.over, PollFlags::IN),
             ];
-            rustix::io::retry_on_intr(|| poll(&mut fds, None)).context("cannot wait")?;
+            rustix::io::retry_on_intr(|| poll(&mut fds, None))
+                .context("cannot wait for the next table")?;
             let is_over = fds[2..].iter().any(|fd| !fd.revents().is_empty());
             let is_key = !fds[1].revents().is_empty();
             if is_over || (is_key && self.keys()?) || !self.page.take(receiver.tables()) {

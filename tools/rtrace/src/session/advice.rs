@@ -87,13 +87,13 @@ fn lines_of(total: &Counters, size: BufferSize, overwrite: bool, option: &str) -
     }
     if total.nested > 0 {
         lines.push(format!(
-            "{} events were discarded because they interrupted the recording of other events",
+            "{} events were discarded because they fired while rtrace recorded another event in the same context",
             total.nested
         ));
     }
     if total.no_buffer > 0 {
         lines.push(format!(
-            "{} events were discarded on CPUs whose buffers found no memory; smaller buffers help",
+            "{} events were discarded on CPUs without memory for a buffer; smaller buffers help",
             total.no_buffer
         ));
     }

@@ -73,8 +73,8 @@ impl Probe {
         }
     }
 
-    /// Whether the probe looks at anything before it records. If it does, the handler that looks is cheaper
-    /// than that of a format, which gets there by a detour.
+    /// Whether the probe looks at anything before it records. If it does, the handler for captured records is
+    /// cheaper than the handler of a format, which calls it after the stop at the gate.
     #[inline(always)]
     pub(crate) fn looks(&self) -> bool {
         self.look.load() & !Look::FORMAT != 0
@@ -134,7 +134,7 @@ impl Probe {
             && (look & Look::CGROUP == 0 || self.is_in_wanted_cgroup())
     }
 
-    /// Records the event if it is wanted, as [`record_or`](Self::record_or). The caller has `guards` guards.
+    /// Records the event if it is wanted, as [`record_or`](Self::record_or). The caller holds `guards` guards.
     #[inline(always)]
     pub(crate) fn record<const N: usize, W: FnOnce(RecordWriter<'_>) + Copy>(
         &self,
@@ -215,8 +215,8 @@ impl Probe {
         }
     }
 
-    /// As [`record_list`](Self::record_list). Apart, so that the registers that the list needs are not saved
-    /// without one.
+    /// As [`record_list`](Self::record_list). A function of its own, so that a probe without a list does not save
+    /// the registers that a list needs.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn record_list_apart<const N: usize>(
@@ -348,7 +348,7 @@ impl Probe {
         }
     }
 
-    /// A record was too large to be looked at.
+    /// Counts a record that is too large to be captured.
     fn count_too_large(&self) {
         if let Taker::Recorder(recorder) = &self.taker {
             self.destination(recorder).count_too_large();
@@ -404,7 +404,7 @@ impl Probe {
                     whole(),
                     #[inline(always)]
                     move |to: RecordWriter<'_>, guard: &NoPreempt| {
-                        // The fields come first, so that what they are made of need not be kept.
+                        // The fields come first, so that the values that they are made of need not be kept.
                         let (to, fields) = to.split(self.start.len());
                         write(fields);
                         write_contexts(to, guard);

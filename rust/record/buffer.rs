@@ -442,8 +442,9 @@ impl<P: WritePlatform> Buffer<P> {
     }
 
     /// Gives the buffer pages for its other bank, which has none. There must be as many pages as
-    /// the first bank has, all zero or from [`free`](Self::free) of this buffer. Returns which bank that is, or [`None`] if the bank has pages
-    /// or the number differs. Afterwards [`exchange`](Self::exchange) moves the writer to them.
+    /// the first bank has, all zero or from [`free`](Self::free) of this buffer. Returns which bank
+    /// that is, or [`None`] if the bank has pages or the number differs. The next
+    /// [`exchange`](Self::exchange) moves the writer to them.
     pub fn add_bank(&self, reader: &mut Reader, pages: P::Pages) -> Option<Bank> {
         let (bank, used) = self.pages(reader)?;
         let other = bank.other();

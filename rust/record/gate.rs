@@ -191,7 +191,7 @@ pub struct Gates<P: WritePlatform, T>(Ways<P, T>);
 /// A shared reference to the gates, with which contexts enter. A clone refers to the same gates.
 pub struct Ways<P: WritePlatform, T>(P::PerCpu<Gate<P, T>>);
 
-/// One of two ways through gates. It can change while contexts take it.
+/// A choice between two ways through gates. It can change while contexts enter by it.
 ///
 /// # Invariants
 ///
@@ -305,7 +305,7 @@ impl<P: WritePlatform, T> Ways<P, T> {
     /// before, or nothing opens it meanwhile. May sleep.
     pub fn deputy(&self, cpu: u32) -> Option<Deputy<'_, P, T>> {
         let gate = self.0.of(cpu)?;
-        // (D1). Not if the gate is closed.
+        // (D1). A closed gate stays closed.
         let _fenced = gate.state.change(Passage::Open, Passage::Fenced);
         P::wait_for_entries();
         Some(Deputy(gate))
@@ -360,7 +360,7 @@ impl<P: WritePlatform, T> Route<P, T> {
 }
 
 impl<P: WritePlatform, T> Gate<P, T> {
-    /// As [`Ways::enter`]. It is this CPU's.
+    /// As [`Ways::enter`], for this gate, which is this CPU's.
     #[inline(always)]
     fn enter(&self, guard: P::NoPreempt) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
         let let_in = self.state.enter();
@@ -396,7 +396,7 @@ impl<P: WritePlatform, T> Deputy<'_, P, T> {
             act();
         }
         if is_held {
-            // Not if the gate was closed meanwhile.
+            // A gate that was closed meanwhile stays closed.
             let _fenced = state.change(Passage::Held, Passage::Fenced);
         }
         is_empty
@@ -405,7 +405,7 @@ impl<P: WritePlatform, T> Deputy<'_, P, T> {
 
 impl<P: WritePlatform, T> Drop for Deputy<'_, P, T> {
     fn drop(&mut self) {
-        // Not if the gate was closed.
+        // A closed gate stays closed.
         let _opened = self.0.state.change(Passage::Fenced, Passage::Open);
     }
 }
@@ -442,7 +442,7 @@ impl<'a, P: WritePlatform, T> Entry<'a, P, T> {
         &self.guard
     }
 
-    /// Makes the gate watched, which stops all later contexts of this CPU, or not watched.
+    /// Makes the gate watched, so that it stops all later contexts of this CPU, or not watched.
     #[inline(always)]
     pub fn watch(&self, watched: bool) {
         self.gate.state.set_watched(watched);

@@ -203,7 +203,7 @@ impl<'a> Captured<'a> {
         self.0
     }
 
-    /// The number at an offset: of eight bytes, or of those that are left. [`None`]: none is left.
+    /// The number at an offset: up to eight bytes, as many as are left. [`None`]: no byte is left.
     #[inline(always)]
     pub fn number(self, at: usize) -> Option<u64> {
         let bytes = self.0.get(at..)?;
@@ -420,7 +420,7 @@ impl RecordWriter<'_> {
         }
     }
 
-    /// Writes a value without going on: the next part overwrites it, or skips it.
+    /// Writes a value as a part of size 0: the next part overwrites the value, or skips it.
     #[inline(always)]
     pub fn put_here<T: Payload>(&self, value: T) {
         // SAFETY: As for `put`.

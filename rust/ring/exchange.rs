@@ -12,7 +12,7 @@
 //! exchange (NMI). (The deputy of an isolated CPU does the same elsewhere, while no context of that
 //! CPU is inside the gate.) The exchange may have interrupted a context that is writing a packet. That
 //! packet's slot keeps the old memory, and the caller exchanges again after the context has
-//! continued. Each slot needs to be found idle once.
+//! continued. Each slot must be idle in one of these attempts.
 
 use super::consume::{Reader, TakenPacket};
 use super::platform::{Local, Platform, Shared};

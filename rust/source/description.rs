@@ -68,7 +68,7 @@ impl Description {
         Ok(description)
     }
 
-    /// Adds a field behind the others; an array of variable length takes two fields. `EINVAL`: as for
+    /// Adds a field after the others; an array of variable length takes two fields. `EINVAL`: as for
     /// [`new`](Self::new), or there are too many fields.
     pub(crate) fn add_field(&mut self, name: &[u8], kind: DescribedType) -> Result {
         check(name, 31)?;

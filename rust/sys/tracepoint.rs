@@ -36,7 +36,7 @@ macro_rules! plain_args {
 
 plain_args!(bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize);
 
-/// A function with a `D`, for tracepoints of one prototype or of any prototype.
+/// A function that gets a `D` as its data, for tracepoints of one prototype or of any prototype.
 pub(crate) struct Handler<D> {
     function: *const c_void,
     /// The module that has the function, if it is not this module.

@@ -3,11 +3,12 @@
 //! Dynamic events: the lines of the `dynamic_events` file, in ftrace's syntax.
 //!
 //! ```text
-//! p[:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...    when the code at PLACE is reached
-//! r[MAX][:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...  when the function PLACE returns
+//! p[:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...        when the code at PLACE is reached
+//! r[MAX][:[SUBSYSTEM/]EVENT] PLACE [ARGUMENT]...   when the function PLACE returns
 //! t[:[SUBSYSTEM/]EVENT] TRACEPOINT [ARGUMENT]...   when the tracepoint is reached
-//! -:[SUBSYSTEM/]EVENT                          deletes an event PLACE = SYMBOL[+OFFSET] |
-//! MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET
+//! -:[SUBSYSTEM/]EVENT                              deletes an event
+//!
+//! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET
 //! ```
 
 pub mod argument;

@@ -39,8 +39,8 @@ pub(crate) struct Dynamic {
     /// The line that defines the event.
     definition: CString,
     firing: Arc<Firing>,
-    /// Held to change the recorders, and to switch the hook on or off for them. None once the event was
-    /// removed.
+    /// Held to change the recorders, and to switch the hook on or off for them. [`None`] after the event
+    /// was removed.
     #[pin]
     hook: Mutex<Option<Hook>>,
 }
@@ -53,7 +53,7 @@ struct Firing {
     recorders: Recorders,
 }
 
-/// The mechanism that fires the event; it is on while somebody records the event.
+/// The mechanism that fires the event. It is switched on while a session records the event.
 enum Hook {
     Reached(Kprobe<Firing>),
     Returned(Kretprobe<Firing>),
@@ -133,7 +133,7 @@ impl NoEvent<'_> {
 }
 
 impl Dynamic {
-    /// Makes an event that nobody records. May sleep.
+    /// Makes an event that no session records yet. May sleep.
     pub(crate) fn new<'a>(probe: ProbeLine<'a>) -> Result<Arc<Self>, NoEvent<'a>> {
         let name = own_name(&probe)?;
         let subsystem = probe.name.and_then(|name| name.subsystem);
@@ -184,7 +184,7 @@ impl Dynamic {
         as_str(&self.definition)
     }
 
-    /// Retires an event that was removed: if nobody records it, its hook is removed at once. May sleep.
+    /// Retires an event that was removed: if no session records it, its hook is removed at once. May sleep.
     pub(crate) fn retire(&self) {
         let mut hook = self.hook.lock();
         if !self.is_recorded() {
@@ -203,7 +203,7 @@ impl Dynamic {
         }
     }
 
-    /// Whether somebody records the event.
+    /// Whether a session records the event.
     pub(crate) fn is_recorded(&self) -> bool {
         self.firing.recorders.is_any(&NoPreempt::new())
     }

@@ -61,15 +61,15 @@ pub(crate) struct SyscallArgument {
 pub(crate) enum ArgumentKind {
     /// A number, recorded at the entry.
     Number(FieldType<'static>),
-    /// The address of a text. The text is recorded at the entry, behind all numbers.
+    /// The address of a text. The text is recorded at the entry, after all numbers.
     Text,
     /// Another address.
     Address {
         /// The record that contains the address.
         at: Direction,
-        /// The data at the address that is recorded at the entry, behind all numbers.
+        /// The data at the address that is recorded at the entry, after all numbers.
         given: Option<PointedFields>,
-        /// The data at the address that is recorded at the exit, behind all numbers.
+        /// The data at the address that is recorded at the exit, after all numbers.
         filled: Option<PointedFields>,
     },
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The data that an argument points to, as it is recorded: behind all numbers of the call.
+//! The data that an argument points to, as it is recorded: after all numbers of the call.
 
 use crate::abi::schema::{FieldType, Integer, LabelPlace, Labels};
 use crate::sys::user_data::{UserBytes, UserData, PIECE_MAX};

@@ -2,9 +2,9 @@
 
 //! A channel: one buffer per CPU, and the code that makes packets of their records.
 //!
-//! A record comes in by a probe's [`Route`] (any context). A [`stream`] and its [`reader`] (a thread) hand the
-//! packets out. Between them, the [`ring`](crate::ring) decides who owns which bytes of the
-//! [memory](crate::record::memory).
+//! A probe writes a record through its [`Route`], in any context. A [`stream`] and its [`reader`], in a thread,
+//! give the packets to user space. Between them, the [`ring`](crate::ring) decides which side owns which bytes of
+//! the [memory](crate::record::memory).
 
 pub(crate) mod aux;
 pub(crate) mod aux_reader;
@@ -110,7 +110,7 @@ pub(crate) struct Setup {
 ///
 /// Lives from the start of a trace until the last reader has closed its stream.
 pub(crate) struct Channel {
-    /// All probes of the trace use it.
+    /// The part of the channel that its probes share.
     entrance: Arc<Entrance>,
     /// The buffers. Each is stored before its CPU first comes up. Its gate is open while records are accepted.
     buffers: Gates,
@@ -259,7 +259,7 @@ impl Channel {
         self.cpus.of(cpu)?.area.get_arc()
     }
 
-    /// The AUX area of this CPU. If it should have one and has none, counts that. Any context, NMI included.
+    /// The AUX area of this CPU. Counts the call if the CPU is recorded and has no area. Any context, NMI included.
     pub(crate) fn area_here<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a AuxArea> {
         let this = self.cpus.this_cpu(guard);
         let area = this.area.get();
@@ -286,8 +286,8 @@ impl Channel {
         self.cpus.of(cpu).map_or(0, |cpu| cpu.no_area.load())
     }
 
-    /// Closes the packet being written on `cpu`: on that CPU, or in its place if it is isolated or offline. May
-    /// sleep.
+    /// Closes the packet being written on `cpu`. Runs on that CPU, or on another one if `cpu` is isolated or
+    /// offline. May sleep.
     pub(crate) fn flush(&self, cpu: u32) -> Result {
         match self.stream(cpu) {
             Some(stream) => writer::flush(self.buffers.ways(), stream),
@@ -295,8 +295,8 @@ impl Channel {
         }
     }
 
-    /// Ends the trace: no probe runs, and no timer ticks. Closes open packets, reports the last losses, and
-    /// lets readers see the end. May sleep.
+    /// Ends the trace: closes open packets, reports the last losses, and lets readers see the end. The caller has
+    /// detached all probes and stopped all timers. May sleep.
     pub(crate) fn finish(&self) {
         for cpu in cpu::possible() {
             if let Some(stream) = self.stream(cpu) {
@@ -331,7 +331,7 @@ impl Channel {
         if this.timers.get().is_some() || !self.setup.cpus.has(cpu) {
             return Ok(());
         }
-        // Asked once, because a cpuset may change it.
+        // Read once, because a cpuset may change the value.
         let is_isolated = cpu::is_isolated(cpu);
         let area = self.make_area(cpu, is_isolated)?;
         let made = self.make(&self.setup, cpu, is_isolated);

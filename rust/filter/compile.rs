@@ -31,8 +31,8 @@ pub struct FilterNames<'a, F> {
     pub contexts: &'a [FilterContext<'a>],
     /// The CPUs of this machine are 0 to `cpus` - 1.
     pub cpus: u32,
-    /// Whether addresses of the kernel are refused. Otherwise a user who may not see an address
-    /// could find it by comparisons.
+    /// Whether fields with kernel addresses are refused. A user who may not see an address could
+    /// otherwise find it by comparisons.
     pub hides_addresses: bool,
 }
 
@@ -48,8 +48,7 @@ pub struct FilterContext<'a> {
     pub ty: FieldType<'a>,
 }
 
-/// Memory for a program. The program has at most as much as there is room for here, and at most
-/// [`MAX_STEPS`] and [`MAX_TEXTS`].
+/// Memory for a program. It limits the program's size, as do [`MAX_STEPS`] and [`MAX_TEXTS`].
 #[derive(Debug)]
 pub struct ProgramMemory<'m> {
     /// Memory for the steps.
@@ -216,8 +215,8 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         Ok(is_contrary)
     }
 
-    /// Returns the meaning of a name: an event's field, or else a context. Adds the steps that lead
-    /// to the field.
+    /// Returns the meaning of a name: an event's field, or else a context. Adds a step for each
+    /// earlier field that evaluation must pass to find the field.
     fn named(&mut self, name: &str) -> Result<ComparedValue, FilterReason> {
         if let Some((index, ty)) = self.layout.find(name) {
             if self.hides_addresses && ty.has_addresses() {
@@ -311,7 +310,7 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
                 let range = Range::new(0, last.min(mask), mask);
                 (Test::Range { from, range }, false)
             }
-            // The negation of a test that every number passes.
+            // A number never equals several CPUs: the negation of a test that every number passes.
             _ => {
                 let range = Range::new(0, mask, mask);
                 (Test::Range { from, range }, true)
@@ -333,7 +332,7 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         })
     }
 
-    /// Adds a list of CPUs.
+    /// Adds a list of CPUs to the texts, as a bitmap.
     fn cpus(&mut self, predicate: &Predicate<'_>, list: &str) -> Result<Set, Error> {
         let cpus = self.cpus;
         let error = |at, reason| Error { at, reason };
@@ -416,7 +415,7 @@ fn number_test(
         Operator::Greater => (Range::new(least, value, mask), true),
         Operator::GreaterOrEqual => (Range::new(value, most, mask), false),
         Operator::Less => (Range::new(value, most, mask), true),
-        // None of these bits is set.
+        // The negation of a test that none of these bits is set.
         Operator::And => (Range::new(0, 0, value), true),
         Operator::Glob => return Err(FilterReason::NumberOperator),
     };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Captured records: events that the probe examines before it records them. The fields for a filter are first
-//! written to the stack.
+//! Captured records: events that the probe examines before it records them. If a filter needs the fields, the
+//! probe first writes them to the stack.
 //!
-//! An event has one handler for this, for all event headers and clocks. The handler is attached directly if the
-//! probe examines events from the beginning. If that starts later, the handler of the format is stopped at the
-//! gate, and calls this one.
+//! An event has one such handler for all event headers and clocks. It is attached directly if the probe examines
+//! events from the beginning. If the probe starts to examine events later, the handler of its format stays
+//! attached. The gate then stops that handler, which calls this one.
 
 mod anywhere;
 pub(crate) mod filling;
@@ -34,33 +34,34 @@ impl Look {
     const TASKS: u64 = 1 << 0;
     /// The record's fields: there is a filter.
     const FIELDS: u64 = 1 << 1;
-    /// Contexts, which are written at once unless [`CALLS`](Self::CALLS) is set.
+    /// Contexts. They are written directly into the record, unless [`CALLS`](Self::CALLS) is set.
     const CONTEXTS: u64 = 1 << 2;
-    /// Contexts that are not written at once.
+    /// Contexts that cannot be written directly into the record.
     const CALLS: u64 = 1 << 3;
-    /// The format, which is not the default one.
+    /// The record format is not the default one, [`CompactTsc`].
     const FORMAT: u64 = 1 << 4;
     /// The cgroup of the current task.
     const CGROUP: u64 = 1 << 5;
     /// The probe is for a trigger, and records nothing.
     const TRIGGER: u64 = 1 << 6;
-    /// The event is not wanted any more.
+    /// The probe is disabled: no event is wanted.
     const NOTHING: u64 = 1 << 7;
     /// Contexts that are written in a loop.
     const LIST: u64 = 1 << 8;
-    /// All that only [`Probe::take_any`] handles.
+    /// The bits that only [`Probe::take_any`] handles.
     const LATER: u64 = Self::CALLS | Self::FORMAT | Self::CGROUP | Self::TRIGGER | Self::NOTHING;
 }
 
 impl Probe {
-    /// Replaces the filter. Also examines tasks from now on if there is a set of tasks by now. May sleep. One
-    /// caller at a time.
+    /// Replaces the filter. If a set of tasks exists by now, the probe also examines tasks from now on. May
+    /// sleep. One caller at a time.
     ///
     /// An event that fires during the change sees the state before it or the state after it, and is recorded
     /// at most once.
     pub(crate) fn set_filter(&self, filter: Option<&Arc<Filter>>, retired: &mut Retired<Filter>) {
         self.filter.replace_later(filter.cloned(), retired);
-        // These stay set: removing a set of tasks can be rolled back.
+        // `TASKS` and `CGROUP` stay set, because removing a set of tasks can be rolled back. `NOTHING` stays set,
+        // because a new filter does not enable the probe.
         self.look_again(Look::TASKS | Look::CGROUP | Look::NOTHING);
     }
 
@@ -74,7 +75,7 @@ impl Probe {
     }
 
     /// Whether the probe looks at anything before it records. If it does, the handler for captured records is
-    /// cheaper than the handler of a format, which calls it after the stop at the gate.
+    /// cheaper than the handler of a format, which reaches the former only after the gate has stopped it.
     #[inline(always)]
     pub(crate) fn looks(&self) -> bool {
         self.look.load() & !Look::FORMAT != 0
@@ -134,7 +135,8 @@ impl Probe {
             && (look & Look::CGROUP == 0 || self.is_in_wanted_cgroup())
     }
 
-    /// Records the event if it is wanted, as [`record_or`](Self::record_or). The caller holds `guards` guards.
+    /// Records the event if it is wanted, as [`record_or`](Self::record_or). The caller holds `guards`
+    /// [`NoPreempt`] guards.
     #[inline(always)]
     pub(crate) fn record<const N: usize, W: FnOnce(RecordWriter<'_>) + Copy>(
         &self,
@@ -164,10 +166,10 @@ impl Probe {
     /// `number` the number at an offset of the fields, and `payload` their size and a function that
     /// writes them. Any context, NMI included.
     ///
-    /// A filter that compares one number reads only this field. The record reads it again.
+    /// A filter that compares one number reads only that field. Writing the record reads the field again.
     ///
-    /// Functions of the caller, which have its arguments, do the work that takes many registers:
-    /// `record_list` calls [`record_list`](Self::record_list), and `take_any` [`take_any`](Self::take_any).
+    /// The work that takes many registers is in two closures of the caller, which have the caller's arguments:
+    /// `record_list` calls [`record_list`](Self::record_list), and `take_any` calls [`take_any`](Self::take_any).
     #[inline(always)]
     pub(crate) fn record_or<W: FnOnce(RecordWriter<'_>)>(
         &self,
@@ -215,7 +217,7 @@ impl Probe {
         }
     }
 
-    /// As [`record_list`](Self::record_list). A function of its own, so that a probe without a list does not save
+    /// As [`record_list`](Self::record_list). A separate function, so that a probe without a list does not save
     /// the registers that a list needs.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
@@ -228,7 +230,7 @@ impl Probe {
         self.record_list::<N>(guards, len, write);
     }
 
-    /// Records a wanted event with any contexts that are written at once.
+    /// Records a wanted event with a list of contexts that can be written directly into the record.
     #[inline(always)]
     pub(crate) fn record_list<const N: usize>(
         &self,
@@ -241,14 +243,14 @@ impl Probe {
         }
     }
 
-    /// Whether a record is wanted, if one of its numbers decides that.
+    /// Whether a record is wanted. [`None`]: there is no filter, or one number of the record does not decide it.
     #[inline(always)]
     fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
         let guard = NoPreempt::new();
         self.filter.get(&guard)?.decides(number)
     }
 
-    /// Hands over the event of a wanted task, if the other checks allow it. Handles all cases.
+    /// Records the event of a wanted task, or fires the trigger, if the other checks allow it. Handles all cases.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
@@ -262,7 +264,7 @@ impl Probe {
         if !self.is_in_wanted_cgroup() {
             return;
         }
-        // This is the first function of this module on the stack, or the second one.
+        // This is this module's outermost function on the stack, or the next one.
         let stack = StackStart::here();
         if let Some(fields) = Capture::<N>::new().fill(len, write) {
             self.take_captured(fields, guards, stack);
@@ -285,9 +287,9 @@ impl Probe {
         }
     }
 
-    /// Hands over an event that is about no task, if it is wanted. With a filter, an event of more than
-    /// [`LONGEST`] bytes is lost and counted. The caller must hold no guard but `guard`. Any context, NMI
-    /// included.
+    /// Records an event that is about no task, or fires the trigger, if the event is wanted. With a filter, an
+    /// event of more than [`LONGEST`] bytes is lost and counted. The caller must hold no other [`NoPreempt`]
+    /// guard than `guard`, because [`Moment`] is told that there is one. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();
@@ -323,8 +325,8 @@ impl Probe {
         }
     }
 
-    /// Records captured fields of a wanted task, if the filter accepts them. The caller must hold no guard but
-    /// `guard`. Any context, NMI included.
+    /// Records captured fields of a wanted task, if the filter accepts them. The caller must hold no other
+    /// [`NoPreempt`] guard than `guard`. Any context, NMI included.
     #[inline(always)]
     fn record_captured(&self, fields: Captured<'_>, guard: &NoPreempt) {
         let look = self.look.load();
@@ -348,7 +350,7 @@ impl Probe {
         }
     }
 
-    /// Counts a record that is too large to be captured.
+    /// Counts a record that was too large to capture.
     fn count_too_large(&self) {
         if let Taker::Recorder(recorder) = &self.taker {
             self.destination(recorder).count_too_large();
@@ -368,7 +370,8 @@ impl Probe {
         }
     }
 
-    /// Records an event in the default format without contexts, if the buffer accepts it at once.
+    /// Records an event in the default format without contexts, if the gate is open and the record fits into
+    /// the open packet. Returns whether it did.
     #[inline(always)]
     fn record_at_once(&self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> bool {
         let Ok(entered) = self.route.direct().enter() else {
@@ -383,7 +386,7 @@ impl Probe {
         recorded.is_ok()
     }
 
-    /// The same with contexts, which `write_contexts` writes.
+    /// As [`record_at_once`](Self::record_at_once), with contexts, which `write_contexts` writes.
     #[inline(always)]
     fn record_with_contexts(
         &self,
@@ -404,7 +407,7 @@ impl Probe {
                     whole(),
                     #[inline(always)]
                     move |to: RecordWriter<'_>, guard: &NoPreempt| {
-                        // The fields come first, so that the values that they are made of need not be kept.
+                        // The fields are written first, so that their sources need not be kept.
                         let (to, fields) = to.split(self.start.len());
                         write(fields);
                         write_contexts(to, guard);
@@ -417,7 +420,7 @@ impl Probe {
         recorded.is_ok()
     }
 
-    /// The same with any contexts that are written at once.
+    /// As [`record_at_once`](Self::record_at_once), with a list of contexts.
     #[inline(always)]
     fn record_with_any_contexts(
         &self,
@@ -436,8 +439,8 @@ impl Probe {
         )
     }
 
-    /// As ftrace: an event is of the task that runs, and of the one that it is about. For a trigger
-    /// it does not matter.
+    /// Whether the current task or the task that the event is about is wanted, as in ftrace. Triggers ignore
+    /// tasks.
     #[inline(always)]
     fn is_of_wanted_task(&self, about: impl FnOnce() -> Option<i32>) -> bool {
         let guard = NoPreempt::new();
@@ -445,7 +448,7 @@ impl Probe {
             || about().is_some_and(|tid| self.tasks.wants(tid, &guard))
     }
 
-    /// As in BPF and perf, the cgroup is that of the current task. Triggers ignore cgroups.
+    /// Whether the cgroup of the current task is wanted, as in BPF and perf. Triggers ignore cgroups.
     #[inline(always)]
     fn is_in_wanted_cgroup(&self) -> bool {
         self.tasks.wants_current_cgroup(&NoPreempt::new())
@@ -455,7 +458,7 @@ impl Probe {
 /// A channel's contexts, followed by an event's fields.
 pub(crate) struct WithContexts<'a, T> {
     pub(crate) contexts: &'a ContextSet,
-    /// The moment of the recording. The guard of the buffer's gate comes later.
+    /// The moment of the recording, before the guard of the buffer's gate exists.
     pub(crate) now: Moment<'a>,
     pub(crate) fields: &'a T,
 }
@@ -470,7 +473,7 @@ impl<T: Tail> WithContexts<'_, T> {
         to.record(self);
     }
 
-    /// Writes all of it to `room`, to be recorded on another CPU. [`None`]: the room is too small.
+    /// Writes contexts and fields to `room`, to be recorded on another CPU. [`None`]: the room is too small.
     #[inline(always)]
     pub(crate) fn capture<'r, const N: usize>(
         &self,
@@ -483,7 +486,7 @@ impl<T: Tail> WithContexts<'_, T> {
             called: &called,
         };
         let (len, write) = tail_alone(&all);
-        // Stands for the guard of the gate.
+        // Stands for the guard of the gate, which `write_contexts` assumes.
         let _guard = NoPreempt::new();
         room.fill(len, write)
     }
@@ -493,8 +496,8 @@ impl<T: Tail> WithContexts<'_, T> {
         self.contexts.write(space, &self.now.inside())
     }
 
-    /// Calls the kernel inside the gate. If an event fires during the call and would also call the kernel, the
-    /// gate refuses it, unless it interrupts this code.
+    /// Calls the kernel inside the gate. If the called code fires an event that also requires a call, the gate
+    /// refuses that event. An event of a context that interrupts this code is not refused.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
@@ -519,7 +522,7 @@ impl<T: Tail> Tail for WithContexts<'_, T> {
     }
 }
 
-/// As [`WithContexts`], followed by the values of the contexts that require calls.
+/// As [`WithContexts`], with the values of the contexts that require calls before the fields.
 struct WithCalled<'a, T> {
     rest: &'a WithContexts<'a, T>,
     called: &'a KernelCalls<'a>,

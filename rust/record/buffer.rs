@@ -22,7 +22,7 @@ use super::ring::slot::Slot;
 use super::ring::switch::Closed;
 use super::ring::{Mode, Ring};
 
-/// Entry to the gate of a CPU's buffer, which takes a record.
+/// An entered gate of a CPU's buffer. The buffer takes a record.
 pub type Entered<'a, P> = Entry<'a, P, Buffer<P>>;
 
 /// A context that the gate of a CPU's buffer has stopped; the buffer may take its record.
@@ -41,7 +41,7 @@ pub struct Shape {
     pub origin: u64,
 }
 
-/// Reason for which a buffer cannot be made.
+/// Why a buffer cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotMade {
     /// No buffer can have this [`Shape`].
@@ -53,10 +53,10 @@ pub enum NotMade {
 /// One CPU's buffer, as its writers see it.
 #[repr(C)]
 pub struct Buffer<P: WritePlatform> {
-    /// First, so that instructions access its first word without an offset.
+    /// First field, so that instructions access the ring's first word without an offset.
     ring: Ring<P>,
     memory: Memory<P::Pages>,
-    /// Time of the last record. Where records nest, it may be that of a slightly earlier one.
+    /// Time of the last record. If records nest, it may be the time of a slightly earlier record.
     last_time: P::Local,
     clock: TraceClock<P>,
     identity: Identity,
@@ -176,7 +176,8 @@ impl<P: WritePlatform> Buffer<P> {
     }
 
     /// As [`record_open`](Self::record_open); the function that writes gets the guard of the entry.
-    /// `again` may return the number of bytes again, so that it need not be kept meanwhile.
+    /// `again` may compute the number of payload bytes a second time, so that the number need not be
+    /// kept during the write.
     #[inline(always)]
     pub fn record_open_guarded<'a, F: Format, W: FnOnce(RecordWriter<'a>, &P::NoPreempt)>(
         entered: Entered<'a, P>,
@@ -215,13 +216,13 @@ impl<P: WritePlatform> Buffer<P> {
         size: impl FnOnce() -> (u64, W),
     ) -> Option<(Reserved<'a, P>, RecordWriter<'a>, W)> {
         let read = F::Clock::read(&entered.target().clock);
-        // Again, so that only `entered` is live while the clock is called.
+        // Loaded a second time, so that only `entered` is live while the clock is called.
         let buffer = entered.target();
         let time = F::Clock::settle(&buffer.clock, read);
         let (len, write) = size();
         let record = buffer.ring.reserve_open(len, || {
-            // A context that nested after the clock was read has left a later time. Then the
-            // unsigned difference is huge, and the record takes the other path.
+            // A context that nested after the clock was read has stored a later time. Then the
+            // unsigned difference is huge, and the caller takes the slow path, `record_any`.
             let since_last = time.wrapping_sub(buffer.last_time.load());
             label.is_short(since_last).then_some(time)
         })?;
@@ -381,8 +382,8 @@ impl<P: WritePlatform> Buffer<P> {
         Some(switched.record)
     }
 
-    // Takes `entered`, so that the caller need not keep it. `complete` comes first, which saves a
-    // move at the end of a `BegunOpen`.
+    // Takes `entered`, so that the caller need not keep it. `complete` is the first parameter, which
+    // saves a register move in `BegunOpen::end`.
     #[cold]
     #[inline(never)]
     fn deliver_and_leave(complete: Complete<'_, P>, entered: Entered<'_, P>) {
@@ -441,10 +442,10 @@ impl<P: WritePlatform> Buffer<P> {
         }
     }
 
-    /// Gives the buffer pages for its other bank, which has none. There must be as many pages as
-    /// the first bank has, all zero or from [`free`](Self::free) of this buffer. Returns which bank
-    /// that is, or [`None`] if the bank has pages or the number differs. The next
-    /// [`exchange`](Self::exchange) moves the writer to them.
+    /// Adds pages to the bank that the writer does not use, which must have none. There must be as many
+    /// pages as the used bank has. They must be all zero, or come from [`free`](Self::free) of this
+    /// buffer. Returns the bank that got the pages, or [`None`] if it has pages or the number differs.
+    /// Afterwards [`exchange`](Self::exchange) moves the writer to the new pages.
     pub fn add_bank(&self, reader: &mut Reader, pages: P::Pages) -> Option<Bank> {
         let (bank, used) = self.pages(reader)?;
         let other = bank.other();
@@ -466,7 +467,7 @@ impl<P: WritePlatform> Buffer<P> {
         self.ring.exchange(reader, taken)
     }
 
-    /// Puts a packet back that an exchange took. Copies it to the sub-buffer that the reader has in
+    /// Puts back a packet that an exchange took. Copies it to the sub-buffer that the reader has in
     /// the new bank. Returns whether the packet can be read again, like [`Ring::restore`].
     pub fn restore(&self, reader: &mut Reader, taken: Taken) -> bool {
         let room = self.ring.room(reader);
@@ -478,8 +479,8 @@ impl<P: WritePlatform> Buffer<P> {
         self.ring.restore(reader, taken)
     }
 
-    /// Returns the pages of a bank, which has none afterwards. Packets that lie there and are still
-    /// held have clones of them.
+    /// Removes and returns the pages of a bank. A packet of the bank that is still held owns a clone
+    /// of them.
     pub fn free(&self, reader: &mut Reader, vacated: Vacated) -> Option<P::Pages> {
         self.memory.free(reader, vacated)
     }
@@ -498,7 +499,7 @@ impl<P: WritePlatform> Buffer<P> {
 
 /// A record that the outermost entry is writing, in the open packet. The caller must
 /// [end](Self::end) it.
-// Only what the end needs, because the compiler stores each word that the caller keeps.
+// Only the fields that `end` needs, because the compiler stores each word that the caller keeps.
 #[must_use]
 pub struct BegunOpen<'a, P: WritePlatform> {
     entered: Entered<'a, P>,

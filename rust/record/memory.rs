@@ -2,8 +2,8 @@
 
 //! A buffer's memory: the only file that accesses the bytes of a trace.
 //!
-//! The ring decides which bytes belong to whom. The functions here trust the positions that the
-//! ring gave to their callers, because a check of each store would cost more than the store.
+//! The ring decides which context owns which bytes. The functions here trust the positions that
+//! the ring gave to their callers, because a check of each store would cost more than the store.
 
 use super::ring::consume::Reader;
 use super::ring::exchange::{Bank, Vacated};
@@ -69,8 +69,7 @@ pub struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// Splits off the next `len` bytes, for a caller that writes all of them. [`None`]: there are not
-    /// as many.
+    /// Splits off the next `len` bytes, for a caller that writes all of them. [`None`]: fewer are left.
     #[inline(always)]
     pub fn split_off(&mut self, len: usize) -> Option<RecordWriter<'a>> {
         if len > self.left {
@@ -203,7 +202,8 @@ impl<'a> Captured<'a> {
         self.0
     }
 
-    /// The number at an offset: up to eight bytes, as many as are left. [`None`]: no byte is left.
+    /// The little-endian number at an offset, of eight bytes or of the rest if the rest is shorter.
+    /// [`None`]: no byte is left.
     #[inline(always)]
     pub fn number(self, at: usize) -> Option<u64> {
         let bytes = self.0.get(at..)?;
@@ -217,12 +217,11 @@ impl<'a> Captured<'a> {
     }
 }
 
-/// Returns the bytes of a value as a number, the upper bits 0. [`None`]: there is no number of as
-/// many bytes.
+/// Returns the bytes of a value as a number, the upper bits 0. [`None`]: the size is not 1, 2, 4 or 8.
 #[inline(always)]
 pub fn word<T: Payload>(value: T) -> Option<u64> {
-    // SAFETY: The pointer is that of `size_of::<T>()` bytes, all of which are initialised because a
-    // `T` has no padding; as many are read.
+    // SAFETY: The pointer is to `size_of::<T>()` bytes, all of which are initialised because a `T` has
+    // no padding. Only these bytes are read.
     unsafe {
         let at = &raw const value;
         Some(match size_of::<T>() {
@@ -260,12 +259,12 @@ pub unsafe trait Pages: Clone {
     fn size(&self) -> usize;
 }
 
-/// Writers' address of the first byte.
+/// Address of the first byte, in the form that writers use.
 pub(super) fn address(pages: &impl Pages) -> u64 {
     pages.base().as_ptr().expose_provenance() as u64
 }
 
-/// The sub-buffers of one CPU, those of the slots and the reader's, in one bank or two.
+/// The sub-buffers of one CPU: one for each slot, and one for the reader. They are in one bank or two.
 #[derive(Debug)]
 pub struct Memory<G> {
     /// Read with the ring's one [`Reader`] borrowed; changed with it borrowed mutably.
@@ -324,7 +323,7 @@ impl<G: Pages> Memory<G> {
     pub(super) fn write<T: Payload>(&self, at: u64, value: T) {
         // SAFETY:
         // - The ring gives positions inside the memory: the index of an existing sub-buffer, and an
-        //   offset below the sub-buffer size. A reservation does not cross its end (I1).
+        //   offset below the sub-buffer size. A reservation does not cross the sub-buffer's end (I1).
         // - No other context accesses reserved bytes until they are committed (I4).
         unsafe { with_exposed_provenance_mut::<T>(at as usize).write_unaligned(value) };
     }
@@ -420,7 +419,7 @@ impl RecordWriter<'_> {
         }
     }
 
-    /// Writes a value as a part of size 0: the next part overwrites the value, or skips it.
+    /// Writes a value without advancing: the next part overwrites the value or skips it.
     #[inline(always)]
     pub fn put_here<T: Payload>(&self, value: T) {
         // SAFETY: As for `put`.
@@ -463,7 +462,8 @@ impl RecordWriter<'_> {
     }
 }
 
-/// Copies `len` bytes, in steps of eight if there are eight. The last step overlaps the one before.
+/// Copies `len` bytes, in steps of eight if there are at least eight. The last step may then overlap
+/// the step before it.
 ///
 /// Not a call of memcpy(), because records' tails are short.
 ///
@@ -481,8 +481,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
             while at < last {
                 copy_word::<u64>(from, to, at);
                 at = at.wrapping_add(8);
-                // No effect, except that the compiler does not unroll the loop, which mostly has
-                // one or two iterations.
+                // Prevents the compiler from unrolling the loop, which mostly has one or two
+                // iterations.
                 asm!("", options(nostack, preserves_flags));
             }
             copy_word::<u64>(from, to, last);

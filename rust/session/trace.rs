@@ -36,8 +36,8 @@ pub(super) struct Recording {
     channels: KVec<Arc<Channel>>,
     /// Records built-in events, if the trace has a channel for them.
     builtin: Option<Arc<BuiltinProbe>>,
-    /// The places of the session. `builtin` is in the place of each event from its description until the
-    /// recording is stopped.
+    /// The session's places for probes of built-in events. The place of an event has `builtin` from when the
+    /// metadata describes the event until the recording is stopped.
     builtins: Arc<BuiltinProbes>,
     stopper: Arc<Stopper>,
     /// [`None`] after the stop.
@@ -46,7 +46,7 @@ pub(super) struct Recording {
 }
 
 /// Probes and watches of the active trace.
-// Fields in the order of the drop: probes before the watches, which flush.
+// Rust drops the fields in this order: probes first, then the watches, whose drop flushes.
 struct Attached {
     probes: Probes,
     _watches: KVec<Pin<KBox<HotplugWatch<Channel>>>>,
@@ -60,7 +60,7 @@ pub(crate) struct Trace {
     preamble: Text,
     /// The trace's entry in the list for dumps.
     listed: Arc<ListedTrace>,
-    /// Non-zero if the metadata describes the built-in event.
+    /// In the order of [`Builtin::ALL`]: non-zero if the metadata describes the event.
     describes: [SharedWord; Builtin::ALL.len()],
     /// The channel that gets the built-in events.
     marker_channel: Option<ChannelId>,
@@ -85,7 +85,7 @@ pub(crate) struct TraceChannel {
 enum Buffers {
     /// In memory.
     Held(Arc<Channel>),
-    /// The buffers were freed, by a reader's end or by a user. The counters stay.
+    /// The buffers were freed, after readers had seen the end of each stream or by a user. The counters stay.
     Freed(StatsTable, AuxTable),
 }
 
@@ -230,7 +230,7 @@ impl Recording {
     fn recorder<'a>(&'a self, builtin: Builtin, guard: &'a NoPreempt) -> Option<&'a BuiltinProbe> {
         let own = self.builtin.as_deref()?;
         let placed = self.builtins.of(builtin).get(guard)?;
-        // The place may have the probe of the next trace.
+        // If the next trace has started, the place has its probe.
         core::ptr::eq(placed, own).then_some(placed)
     }
 
@@ -255,7 +255,7 @@ impl Recording {
         recorder.is_some_and(|recorder| recorder.record_marker_anywhere(text, &guard))
     }
 
-    /// Whether this is a probe of one of its channels.
+    /// Whether `probe` records into one of this recording's channels.
     pub(super) fn has(&self, probe: &Probe) -> bool {
         let mut channels = self.channels.iter();
         channels.any(|channel| probe.event_of(channel).is_some())
@@ -273,7 +273,8 @@ impl Recording {
             return;
         };
         // All channels stop first. Then the probes are detached, with a wait for running ones. Then the timers
-        // end, and each CPU closes its open packet. Last come the CPUs that are offline, and the end.
+        // end, and each CPU closes its open packet. Last, `finish` closes the packets of offline CPUs and lets
+        // readers see the end.
         for channel in &self.channels {
             channel.stop();
         }
@@ -319,7 +320,7 @@ impl Trace {
         self.channels().try_for_each(|channel| channel.free())
     }
 
-    /// Frees the buffers of channels that are in regions which `settings` need for other channels. May sleep.
+    /// Frees the buffers that are in reserved memory which `settings` needs for the next trace. May sleep.
     pub(super) fn leave_regions(&self, settings: &Settings) -> Result {
         for channel in self.channels() {
             let Ok(buffers) = channel.buffers() else {
@@ -338,8 +339,8 @@ impl Trace {
         Ok(())
     }
 
-    /// Stores the metadata also where it can be read after the end of the kernel. `ENOSPC`: it does not fit
-    /// into the reserved memory any more. May sleep.
+    /// Copies the metadata to the places where it can be read after a crash of the kernel. `ENOSPC`: it does not
+    /// fit into the reserved memory any more. May sleep.
     pub(super) fn save_metadata(&self) -> Result {
         let mut text = Text::new();
         self.write_metadata(&mut text)?;
@@ -365,7 +366,7 @@ impl Trace {
         self.marker_channel.is_some()
     }
 
-    /// Writes its metadata.
+    /// Writes the trace's metadata.
     pub(crate) fn write_metadata(&self, out: &mut Text) -> Result {
         out.write_str(self.preamble.as_str())?;
         for channel in &self.channels {
@@ -429,13 +430,13 @@ impl TraceChannel {
         Ok(AuxTable::of(&channel)?.write(out)?)
     }
 
-    /// Frees the buffers if the trace is over. A reader with an open stream can read on; its memory is freed at
-    /// its close.
+    /// Frees the buffers of a trace that is over. A reader with an open stream can continue; the memory of that
+    /// stream is freed when the reader closes it.
     fn free(&self) -> Result {
         let channel = self.buffers().ok();
         if let Some(channel) = channel {
             let counted = Buffers::Freed(StatsTable::of(&channel)?, AuxTable::of(&channel)?);
-            // Dropped here, not under the lock.
+            // Dropped after the lock is released.
             let _held = core::mem::replace(&mut *self.buffers.lock(), counted);
         }
         Ok(())

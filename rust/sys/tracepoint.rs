@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A type of a handler's argument, for an argument of a tracepoint.
+/// A Rust type in which a handler receives one argument of a tracepoint.
 ///
 /// # Safety
 ///
@@ -36,10 +36,10 @@ macro_rules! plain_args {
 
 plain_args!(bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize);
 
-/// A function that gets a `D` as its data, for tracepoints of one prototype or of any prototype.
+/// A handler function for tracepoints of one prototype, or of any prototype. Its first argument is a `&D`.
 pub(crate) struct Handler<D> {
     function: *const c_void,
-    /// The module that has the function, if it is not this module.
+    /// The module that contains the function, if that is not this module.
     owner: Option<ForeignModule>,
     data: PhantomData<fn(&D)>,
 }
@@ -70,7 +70,7 @@ macro_rules! handler_constructors {
 
 /// The constructors differ in the number of arguments. The second parameter is the tracepoint's
 /// `__traceiter_<name>` from the kernel's headers: a handler of another prototype does not compile.
-#[allow(dead_code)] // One for each number of arguments, whether an event has it or not.
+#[allow(dead_code)] // Some numbers of arguments have no event.
 impl<D> Handler<D> {
     handler_constructors! {
         /// A handler without arguments.
@@ -118,9 +118,9 @@ impl<D> Handler<D> {
 
 /// Receives the calls of a tracepoint of any prototype.
 pub(crate) trait Traced {
-    /// Handles a call. `registers` has the tracepoint's arguments where a function would have them. It has as
-    /// many as there are registers after the handler's own argument; registers beyond the arguments are
-    /// meaningless. Context: the tracepoint's.
+    /// Handles a call. `registers` has the tracepoint's arguments in the argument registers of a function that has
+    /// only these arguments. The handler's own argument takes one register, so the last argument register is
+    /// missing. Registers beyond the tracepoint's arguments are meaningless. Context: the tracepoint's.
     fn traced(&self, registers: &Registers);
 }
 
@@ -182,7 +182,7 @@ impl Tracepoints {
 pub(crate) enum AttachPoint {
     /// A tracepoint of the kernel proper.
     Kernel(Tracepoint),
-    /// A tracepoint of a module, whenever that is loaded.
+    /// A tracepoint of a module, which need not be loaded.
     Module(Arc<ModuleTracepoint>),
 }
 
@@ -205,7 +205,7 @@ impl AttachPoint {
         }
     }
 
-    /// Unregisters a registered probe. Returns whether it may be asleep in its handler.
+    /// Unregisters a registered probe. Returns whether a call of its handler may be asleep.
     fn unregister(&self, probe: TracepointProbe) -> bool {
         match self {
             // SAFETY: The tracepoint is never freed, and the probe was registered.
@@ -259,7 +259,7 @@ impl TracepointProbe {
         })
     }
 
-    /// Unregisters the probe, which may still run. Returns whether it may be asleep in its handler. May sleep.
+    /// Unregisters the probe, which may still run. Returns whether a call of its handler may be asleep. May sleep.
     ///
     /// # Safety
     ///
@@ -316,16 +316,16 @@ struct Attached<D> {
 /// Values that a handler needs while it runs.
 struct Used<D> {
     data: Arc<D>,
-    /// Reference to the handler's module, if it is another one.
+    /// Reference to the module that contains the handler, if that is not this module.
     _owner: Option<HeldModule>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Attached,
-    /// Unregistered from its tracepoint; it may still run.
+    /// Unregistered from its tracepoint; a call may still run.
     Detached,
-    /// As `Detached`, and it may be asleep.
+    /// As `Detached`, and a call may be asleep.
     MaySleep,
 }
 
@@ -360,7 +360,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
         self.register(place.into(), handler, data, Order::Usual)
     }
 
-    /// As [`attach`](Self::attach), with a call after all handlers that are not attached by this function.
+    /// As [`attach`](Self::attach), but the kernel calls the handler after all handlers of the usual priority.
     pub(crate) fn attach_last(
         &mut self,
         place: impl Into<AttachPoint>,
@@ -444,10 +444,10 @@ mod detach {
     /// The two halves of [`detach`](super::detach). Only `detach` calls them, in this order and with the wait
     /// between them.
     pub(crate) trait Sealed {
-        /// Unregisters the handlers from their tracepoints. Calls `may_sleep` for each, with whether it may be
-        /// asleep.
+        /// Unregisters the handlers from their tracepoints. Calls `may_sleep` for each, with whether a call of the
+        /// handler may be asleep.
         fn unregister(&mut self, may_sleep: &mut dyn FnMut(bool));
-        /// Drops the handlers' data; later, if a handler may be asleep.
+        /// Drops the data of the unregistered handlers. If a call may be asleep, the data is dropped later.
         fn release(&mut self);
     }
 }

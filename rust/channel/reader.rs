@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The reader of a stream: the code that has the stream's file open, one at a time.
+//! The reader of a stream. It exists while the stream's file is open; a stream has one reader at a time.
 //!
 //! The lock of [`Stream::held`] serialises its operations. Threads that share the file may wait there for a
 //! thread with slow user memory. No other code waits for that lock.
@@ -30,7 +30,7 @@ pub(crate) trait Censor {
 
 /// The only reader of a stream.
 ///
-/// The drop leaves a held packet for the next reader, whatever ended this one.
+/// The drop leaves a held packet for the next reader, also if the program was killed.
 pub(crate) struct StreamReader<C> {
     channel: Arc<Channel>,
     cpu: u32,
@@ -65,7 +65,7 @@ impl<C> StreamReader<C> {
 }
 
 impl<C: Censor> StreamReader<C> {
-    /// Becomes the reader of `cpu`'s stream. It sees packets as the censor leaves them.
+    /// Creates the reader of `cpu`'s stream. The reader sees packets as the censor leaves them.
     ///
     /// Fails with `ENODATA` if there is no stream, `EBUSY` if it has a reader, or `ENOMEM`. May sleep.
     pub(crate) fn new(channel: Arc<Channel>, cpu: u32, censor: Option<C>) -> Result<Self> {
@@ -128,7 +128,7 @@ impl<C: Censor> StreamReader<C> {
         Ok(())
     }
 
-    /// State after the packets that this reader or the previous ones returned.
+    /// State after the packets that this reader or previous readers returned.
     pub(crate) fn seen(&self) -> Result<Seen> {
         Ok(self.stream()?.cursor.lock().seen)
     }
@@ -144,7 +144,7 @@ impl<C: Censor> StreamReader<C> {
         self.channel.flush(self.cpu)
     }
 
-    /// Moves pages of the held packet into a pipe. Returns 0 at its end. `EINVAL`: no packet is held. May
+    /// Moves pages of the held packet into a pipe. Returns 0 at the packet's end. `EINVAL`: no packet is held. May
     /// sleep.
     pub(crate) fn splice(&self, pipe: &mut Pipe, len: usize) -> Result<usize> {
         let stream = self.stream()?;
@@ -162,7 +162,7 @@ impl<C: Censor> StreamReader<C> {
         Ok(pages.map_or(0, |(_, pages)| pages.len() as u64))
     }
 
-    /// Maps the buffer's memory into a program, with the packet being written and those that were read. The
+    /// Maps the buffer's memory into a program, including packets that are being written or were read. The
     /// memory stays as long as the reader. Errors: `EPERM` if this reader may not see all of it, `EBUSY` if a
     /// snapshot is being read. May sleep.
     pub(crate) fn map(&self, mapping: &Mapping<'_>) -> Result {
@@ -203,7 +203,8 @@ impl<C: Censor> StreamReader<C> {
 
     /// Closes the packet being written, and takes all packets, in one step on the writer's CPU.
     /// [`get`](Self::get) then returns them, and the writer has other memory. Returns their number. Errors as
-    /// for [`prepare`](Self::prepare); `EAGAIN` if the writer was in the way. May sleep.
+    /// for [`prepare`](Self::prepare), and `EBUSY` if a packet is held;
+    /// `EAGAIN` if a slot was being written, so that the exchange is not complete. May sleep.
     pub(crate) fn take_all(&self) -> Result<usize> {
         let stream = self.stream()?;
         let held = stream.held.lock();
@@ -223,7 +224,7 @@ impl<C: Censor> StreamReader<C> {
         }
     }
 
-    /// Copies the next bytes: of the held packet, or of packets that it takes and returns itself. Returns 0 at
+    /// Copies the next bytes of the held packet. If none is held, takes one and puts it once it is read. Returns 0 at
     /// the end of a packet that [`get`](Self::get) has taken, and at the end of the trace. May sleep.
     pub(crate) fn read(&self, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize> {
         let stream = self.stream()?;
@@ -239,8 +240,8 @@ impl<C: Censor> StreamReader<C> {
                     Err(error) if error == enodata() => return Ok(0),
                     Err(EAGAIN) if !nonblock => {
                         drop(held);
-                        // The wait below does not check for signals if the ring is readable again and again,
-                        // while the writer is always faster.
+                        // The wait below does not check for signals if the ring is readable. This may repeat,
+                        // because a faster writer overwrites each packet before this takes it.
                         if kernel::current!().signal_pending() {
                             return Err(ERESTARTSYS);
                         }
@@ -272,7 +273,7 @@ impl<C: Censor> StreamReader<C> {
         // Read before the ring, as in `get`.
         let finished = stream.is_finished();
         let mut cursor = stream.cursor.lock();
-        // Both test equation (2), as `get` does: if poll reports a packet, `get` can take it.
+        // Both branches test equation (2), as `get` does: if poll reports a packet, `get` can take it.
         let readable = if finished {
             stream.ring().is_readable()
         } else {

@@ -10,7 +10,7 @@
 //! interruption, which may continue, from a recursion, which is refused.
 //!
 //! A *watched* gate stops every context that enters; a stopped context may still pass, unless the
-//! gate is closed. A buffer watches its gate while it is full, so that the stopped probe can refuse
+//! gate is closed or held. A buffer watches its gate while it is full, so that the stopped probe can refuse
 //! the record at little cost (`Buffer::admit`).
 //!
 //! Contexts of a CPU nest: an interrupting context has left before the interrupted one continues.
@@ -141,7 +141,7 @@ pub enum Passage {
     Closed = 0,
     /// Contexts pass.
     Open = 1,
-    /// A context passes, or not, by what it finds after a full barrier: see (D1).
+    /// A context executes a full barrier, then reads the passage again to decide: see (D1).
     Fenced = 2,
     /// The [`Deputy`] acts or is about to. Contexts are refused and counted.
     Held = 3,
@@ -191,7 +191,7 @@ pub struct Gates<P: WritePlatform, T>(Ways<P, T>);
 /// A shared reference to the gates, with which contexts enter. A clone refers to the same gates.
 pub struct Ways<P: WritePlatform, T>(P::PerCpu<Gate<P, T>>);
 
-/// A choice between two ways through gates. It can change while contexts enter by it.
+/// A choice between two [`Ways`], through which contexts enter. The choice can change at any time.
 ///
 /// # Invariants
 ///
@@ -282,7 +282,7 @@ impl<P: WritePlatform, T> Gates<P, T> {
     }
 
     /// Stops every context that enters the gate of `cpu`. A context that passes nevertheless may
-    /// [end this](Entry::watch). Any CPU.
+    /// [end the watch](Entry::watch). Any CPU.
     pub fn watch(&self, cpu: u32) {
         if let Some(gate) = self.0 .0.of(cpu) {
             gate.state.set_watched(true);
@@ -301,11 +301,11 @@ impl<P: WritePlatform, T> Ways<P, T> {
         .map(Self)
     }
 
-    /// Makes another CPU the deputy of `cpu`. A gate has one deputy at a time. The gate was opened
+    /// Returns the deputy of `cpu`, for a caller on another CPU. A gate has one deputy at a time. The gate was opened
     /// before, or nothing opens it meanwhile. May sleep.
     pub fn deputy(&self, cpu: u32) -> Option<Deputy<'_, P, T>> {
         let gate = self.0.of(cpu)?;
-        // (D1). A closed gate stays closed.
+        // (D1). No effect if the gate is closed.
         let _fenced = gate.state.change(Passage::Open, Passage::Fenced);
         P::wait_for_entries();
         Some(Deputy(gate))
@@ -330,20 +330,20 @@ impl<P: WritePlatform, T> Route<P, T> {
         }
     }
 
-    /// The ways that it takes unless it is diverted.
+    /// The ways that the route takes unless it is diverted.
     #[inline(always)]
     pub fn direct(&self) -> &Ways<P, T> {
         &self.direct
     }
 
-    /// Takes the diverted ways from now on, or the direct ones. Any CPU.
+    /// Selects the diverted ways if `divert` is true, the direct ways otherwise. Any CPU.
     pub fn divert(&self, divert: bool) {
         let ways = if divert { &self.diverted } else { &self.direct };
         // INVARIANT: One of the two.
         self.taken.store(ways.0.word());
     }
 
-    /// As [`Ways::enter`] of the ways that it takes now.
+    /// As [`Ways::enter`] of the selected ways.
     #[inline(always)]
     pub fn enter(&self) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
         let guard = P::no_preempt();
@@ -360,7 +360,7 @@ impl<P: WritePlatform, T> Route<P, T> {
 }
 
 impl<P: WritePlatform, T> Gate<P, T> {
-    /// As [`Ways::enter`], for this gate, which is this CPU's.
+    /// As [`Ways::enter`]. This gate must be the current CPU's.
     #[inline(always)]
     fn enter(&self, guard: P::NoPreempt) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
         let let_in = self.state.enter();
@@ -377,8 +377,8 @@ impl<P: WritePlatform, T> Gate<P, T> {
 pub struct Deputy<'a, P: WritePlatform, T>(&'a Gate<P, T>);
 
 impl<P: WritePlatform, T> Deputy<'_, P, T> {
-    /// Calls `act` while no context is inside, and none can pass. Returns whether it did. Contexts
-    /// that come meanwhile are refused: the caller has interrupts disabled, and `act` is short.
+    /// Calls `act` if no context is inside, while none can pass. Returns whether it called `act`. Contexts
+    /// that enter meanwhile are refused. So the caller must have interrupts disabled, and `act` must be short.
     /// Any CPU except the gate's.
     pub fn act(&self, act: impl FnOnce()) -> bool {
         let state = &self.0.state;
@@ -396,7 +396,7 @@ impl<P: WritePlatform, T> Deputy<'_, P, T> {
             act();
         }
         if is_held {
-            // A gate that was closed meanwhile stays closed.
+            // No effect if the gate was closed meanwhile.
             let _fenced = state.change(Passage::Held, Passage::Fenced);
         }
         is_empty
@@ -405,7 +405,7 @@ impl<P: WritePlatform, T> Deputy<'_, P, T> {
 
 impl<P: WritePlatform, T> Drop for Deputy<'_, P, T> {
     fn drop(&mut self) {
-        // A closed gate stays closed.
+        // No effect if the gate was closed.
         let _opened = self.0.state.change(Passage::Fenced, Passage::Open);
     }
 }

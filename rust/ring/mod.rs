@@ -41,8 +41,9 @@
 //! The *writer* ([`reserve`], [`commit`], [`switch`]) runs on the buffer's CPU with preemption
 //! disabled, in any context. A nested context (interrupt, NMI) returns before the interrupted
 //! context continues, so writers nest like function calls. For an offline CPU, one caller that
-//! keeps the CPU offline runs the writer's functions instead. The *reader* ([`consume`]) runs on
-//! any CPU. There is one reader at a time. The reader's [`exchange`] runs on the writer's CPU.
+//! keeps the CPU offline runs the writer's functions instead. For an isolated CPU, the deputy of the CPU's
+//  gate may run [`switch`] elsewhere, while no context is inside the gate. The *reader* ([`consume`]) runs on
+//! any CPU. There is one reader at a time. The reader's [`exchange`] runs where [`switch`] may run.
 //!
 //! # Words
 //!
@@ -163,7 +164,7 @@ pub struct Ring<P: Platform> {
     header: u64,
     /// Size in bytes of the largest record.
     largest: u64,
-    /// Distance from `rcnt` at which no sub-buffer is free for a new packet. In discard mode it is
+    /// Distance of `wcnt` from `rcnt` at which no sub-buffer is free for a new packet. In discard mode it is
     /// that of equation (1); in overwrite mode it is never reached.
     full_at: u64,
     mode: Mode,
@@ -176,7 +177,7 @@ pub struct Ring<P: Platform> {
     rcnt: OwnLine<P::Shared>,
     /// Records of packets that the reader could not return ([`Ring::unget`], [`Ring::restore`]).
     dropped: P::Shared,
-    /// Like `base`, of the second bank ([`exchange`]).
+    /// Like `base`, for the second bank ([`exchange`]).
     second_base: P::Shared,
 }
 

@@ -98,9 +98,9 @@ pub(crate) struct SessionsShared {
     pub(crate) hotplug: Arc<Hotplug<Channel>>,
     /// Notifies counters and samplers of CPU hotplug.
     pub(crate) perf_hotplug: Arc<Hotplug<Arrivals>>,
-    /// Notifies timers whose latency is measured of CPU hotplug.
+    /// Notifies of CPU hotplug the timers whose latency is measured.
     pub(crate) timer_hotplug: Arc<Hotplug<Timers>>,
-    /// Settings of a new channel, and after a reset.
+    /// Settings of a new channel, and of each channel after a reset.
     pub(crate) defaults: Config,
     /// Identity of the clock in a trace.
     pub(crate) boot_id: [u8; 36],
@@ -153,7 +153,7 @@ struct State {
     error: Option<CString>,
 }
 
-/// State of a session's life.
+/// Phase of a session's life.
 enum Phase {
     /// The session was not started yet.
     Created,
@@ -208,12 +208,12 @@ impl Session {
         self.name.to_str().unwrap_or("")
     }
 
-    /// Its own sources.
+    /// The session's own sources.
     pub(crate) fn sources(&self) -> &SessionSources {
         &self.sources
     }
 
-    /// Whether records are taken.
+    /// Whether a trace is being recorded.
     pub(crate) fn is_active(&self) -> bool {
         matches!(self.state.lock().phase, Phase::Active { .. })
     }
@@ -229,7 +229,7 @@ impl Session {
     pub(crate) fn start(&self) -> Result {
         self.shared.look_for_perf_events()?;
         let _control = self.control.lock();
-        // A trigger may have stopped the recording, and the session's part of that is not done yet.
+        // A trigger may have stopped the recording already. The session then completes that stop first.
         self.finish_stopped();
         let (mut settings, last) = {
             let state = self.state.lock();
@@ -278,7 +278,7 @@ impl Session {
         let last = core::mem::replace(&mut state.phase, Phase::Active { trace, recording });
         drop(state);
         self.metadata_changes.announce();
-        // Dropping its buffers takes a while, so it is done without the lock.
+        // Freeing the last trace's buffers takes a while, so it is done without the lock.
         drop(last);
         Ok(())
     }
@@ -290,11 +290,11 @@ impl Session {
         self.stop_recording();
     }
 
-    /// As [`stop`](Self::stop), without a later start. A reader with an open stream can read on.
+    /// As [`stop`](Self::stop); the session cannot be started again. A reader with an open stream can continue.
     fn destroy(&self) {
         let _control = self.control.lock();
         self.stop_recording();
-        // Without memory the triggers end together with the session.
+        // If memory is short, the triggers stay until the session is freed.
         let _ = self.clear_triggers();
         let mut state = self.state.lock();
         let trace = state.phase.trace().cloned();
@@ -313,7 +313,7 @@ impl Session {
         }
     }
 
-    /// The trace that is being recorded. It stays active while `control` is held.
+    /// The trace that is being recorded. While the caller holds `control`, the trace stays active.
     fn active(&self) -> Option<(Arc<Trace>, Arc<Recording>)> {
         match &self.state.lock().phase {
             Phase::Active { trace, recording } => Some((trace.clone(), recording.clone())),

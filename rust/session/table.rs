@@ -22,7 +22,7 @@ use kernel::prelude::*;
 /// Nanoseconds in a microsecond.
 const MICROSECOND: u64 = 1000;
 
-/// The set of tasks `$choice`.
+/// The setting for the set of tasks `$choice`.
 macro_rules! tasks {
     ($file:literal, $choice:expr) => {
         Setting {
@@ -42,7 +42,7 @@ macro_rules! tasks {
     };
 }
 
-/// The set of functions `$choice`.
+/// The setting for the set of functions `$choice`.
 macro_rules! functions {
     ($file:literal, $choice:expr) => {
         Setting {
@@ -79,7 +79,7 @@ macro_rules! threshold {
     };
 }
 
-/// A field of the channel's configuration that is shown as it is.
+/// A field of the channel's configuration whose value is shown without conversion.
 macro_rules! part {
     ($file:literal, $field:ident, $set:expr) => {
         Setting {
@@ -228,7 +228,7 @@ pub(super) static SESSION: &[Setting] = &[
             ends_item: None,
             separator: ';',
             show: |session, _, out| session.write_triggers(out),
-            // As with ftrace's files, `>` removes nothing unless the text is empty.
+            // As with ftrace's files, a write with `>` removes the triggers only if the text is empty.
             change: |session, _, text, replace| {
                 if replace && text.is_empty() {
                     return session.remove_triggers();
@@ -413,7 +413,7 @@ const fn number(
     }
 }
 
-/// Difference of a list that is empty by default.
+/// Difference from the default, of a list that is empty by default.
 fn none_by_default(count: usize) -> Result<ListDifference> {
     Ok((count != 0).then_some((count, 0)))
 }

@@ -2,9 +2,9 @@
 
 //! Triggers of a session: actions of events, whether the session records the events or not.
 //!
-//! A trigger is attached from its definition until its removal, independent of starts and stops. The work that
-//! all sessions share executes their requests. It holds none of the locks that a change of triggers holds: a
-//! start and a stop take `control`, which is held during waits for probes.
+//! A trigger is attached from its definition until its removal, independent of starts and stops. A worker that
+//! all sessions share executes the requests of triggers. It calls a session without any lock held: a start and
+//! a stop take `control`, and a change of triggers waits for running probes with `control` held.
 
 use super::{Session, Sessions};
 use crate::event::Event;
@@ -25,8 +25,8 @@ use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Triggers, in the order of their definition. The list is replaced, never changed, so readers have the list of
-/// one moment.
+/// Triggers, in the order of their definition. The list is replaced, never changed, so a reader sees a
+/// consistent list.
 pub(super) struct Triggers(KVVec<Placed>);
 
 /// A trigger and its event.
@@ -47,7 +47,7 @@ impl Triggers {
         at_event.map(|placed| &*placed.trigger)
     }
 
-    /// These triggers and `more`, except those that `drops` selects.
+    /// These triggers except the ones that `drops` selects, followed by `more`.
     fn changed(&self, more: &[Placed], drops: impl Fn(&Placed) -> bool) -> Result<Self> {
         let mut triggers = KVVec::with_capacity(self.0.len() + more.len(), GFP_KERNEL)?;
         let kept = self.0.iter().filter(|placed| !drops(placed));
@@ -58,7 +58,7 @@ impl Triggers {
         Ok(Self(triggers))
     }
 
-    /// Detaches the probes of all other triggers, and waits until none of them runs. May sleep.
+    /// Detaches the probes of all triggers that are not in this list, and waits until none of them runs. May sleep.
     fn keep(&self, probes: &mut AttachedProbes) {
         probes.keep(|probe| {
             let mut triggers = self.0.iter().map(|known| &known.trigger);
@@ -99,7 +99,7 @@ impl Session {
         self.trigger_events(file, is_picked, trigger)
     }
 
-    /// Sets a trigger at the events that `pick` selects, or removes it (`!`), at once. If there are several
+    /// Sets a trigger at the events that `pick` selects, or removes it (`!`), in one step. If there are several
     /// events, the trigger is set at those that have the fields of its filter; there must be at least one. On
     /// failure nothing changes. Errors: `EEXIST` if there is a trigger with the same effect, `ENOENT` if there
     /// is none to remove, `EPERM` if the event is perf's. May sleep.
@@ -186,7 +186,7 @@ impl Session {
             }
         }
         let triggers = known.changed(&new, |_| false)?;
-        // Before the first event fires, so that its stop has an effect.
+        // Done before the first event fires, so that a stop by the trigger has an effect.
         if let Some((trace, recording)) = self.active() {
             recording.arm()?;
             if let Some(builtin) = trigger::builtin(parsed.action) {
@@ -202,12 +202,12 @@ impl Session {
         }
         drop(probes);
         self.replace_triggers(triggers)?;
-        // A trigger that fired already has queued the worker before the worker could find it.
+        // The trigger may have fired and queued the worker before the worker could find the trigger. So queue it again.
         self.shared.worker.ask();
         Ok(())
     }
 
-    /// Whether a parsed trigger can be one of this session.
+    /// Checks that this session can have the parsed trigger.
     fn must_take_triggers(&self, file: &str, parsed: &input::TriggerLine<'_>) -> Result {
         let sessions = self.shared.worker.data().get_arc();
         let is_there = |name| sessions.is_some_and(|sessions| sessions.find(name).is_some());
@@ -308,7 +308,7 @@ impl Session {
         let triggers = self.triggers();
         let mut of_event = triggers.of(event).peekable();
         if of_event.peek().is_none() {
-            // As ftrace does.
+            // The text that ftrace shows if an event has no trigger.
             out.write_str("# Available triggers:\n#")?;
             let mut actions = Action::ALL.into_iter();
             actions.try_for_each(|action| write!(out, " {}", action.name()))?;

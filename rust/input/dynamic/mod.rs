@@ -49,7 +49,7 @@ pub enum Definition<'a> {
 pub struct ProbeLine<'a> {
     /// Whether it fires when the function returns.
     pub at_return: bool,
-    /// Number of calls in progress whose return the kernel can watch; 0: the kernel's default.
+    /// Maximum number of calls in progress whose return the kernel can probe; 0: the kernel's default.
     pub max_active: u32,
     /// Name of the event; [`None`]: the name is made from the place.
     pub name: Option<Name<'a>>,
@@ -100,7 +100,7 @@ pub type Error = caret::Error<ProbeReason>;
 /// Description of an error in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeReason {
-    /// The line begins with another character.
+    /// The line begins with none of `p`, `r`, `t` and `-`.
     NoKind,
     /// Not a number of calls.
     NoMax,
@@ -128,13 +128,13 @@ pub enum ProbeReason {
     NoRegister,
     /// Not the number of an argument in a register.
     NoArgument,
-    /// An argument of the function, at a place where it may be overwritten.
+    /// An argument of the function, at a place inside it, where its register may have another value.
     ArgumentInside,
     /// An argument of a program's function, when that returns.
     ArgumentGone,
-    /// The result, at a place where it does not exist.
+    /// The function's result, at a place where it does not exist yet.
     ResultAtEntry,
-    /// A value that only code has, at a tracepoint.
+    /// At a tracepoint, a value that exists only in probed code.
     NotAtTracepoint,
     /// Too many steps from pointer to pointer.
     TooManySteps,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Dynamic events: users define them where the kernel has no event, by kprobes, in programs by uprobes, and at
+//! Dynamic events, which users define: at code of the kernel (kprobes), at code of programs (uprobes), and at
 //! tracepoints. A [program](program) reads the recorded values from registers and memory.
 
 mod program;
@@ -45,7 +45,7 @@ pub(crate) struct Dynamic {
     hook: Mutex<Option<Hook>>,
 }
 
-/// The actions when the event fires.
+/// Reads and records the event's fields when the event fires.
 #[pin_data]
 struct Firing {
     program: FetchProgram,
@@ -198,7 +198,7 @@ impl Dynamic {
             Some(Hook::Reached(probe)) => probe.missed(),
             Some(Hook::Returned(probe)) => probe.missed().wrapping_add(probe.missed_at_once()),
             Some(Hook::Traced(place)) => place.missed(),
-            // A program waits, so none of its events is missed.
+            // A uprobe misses no event: the program waits until the handler has run.
             Some(Hook::InProgram(_)) | None => 0,
         }
     }
@@ -323,7 +323,7 @@ impl Firing {
     fn fetch(&self, registers: &Registers) -> TextParts<LONGEST> {
         let mut record = TextParts::new();
         self.program.fetch_at_entry(registers, &mut record);
-        // In a program, at a function's return, no value was read when the function was called, so both parts
+        // For the return of a program's function, no value was read when the function was called. So both parts
         // are read here.
         self.program.fetch_at_return(registers, &mut record);
         record

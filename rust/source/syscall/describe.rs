@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a line of the table to the description of a system call.
+//! Converts a line of the table to the description of a system call.
 //!
 //! The kinds of arguments, by their names in the table:
 //!
@@ -12,11 +12,11 @@
 //! | `ptr` | an address in user space |
 //! | `out` | an address that the call only writes to: in the record of the exit, as in LTTng |
 //! | `string` | the text of a path or a name |
-//! | `peer`, `own` | the address in user space of a socket address (the peer's, or the socket's own), and the socket address |
+//! | `peer`, `own` | an address in user space, and the socket address there: the peer's, or the socket's own |
 //! | `timespec`, `timeval`, `itimerspec`, `filetimes` | an address in user space, and the times there |
 //! | `epoll` | an address in user space, and the events and the data there |
-//! | `pollset` | an address in user space, and the first descriptors with their requested events; at the exit the returned events |
-//! | `readset`, `writeset`, `exceptset` | an address in user space, and the first descriptors of that set; at the exit the ready ones |
+//! | `pollset` | a user-space address, and the first descriptors with requested events; at exit the returned events |
+//! | `readset`, `writeset`, `exceptset` | a user-space address, the set's first descriptors; at exit the ready ones |
 //! | `iovec` | an address in user space, and the lengths of the first buffers |
 //! | `message` | an address in user space, and the socket address and the lengths of the first buffers there |
 //! | `received` | an address in user space; at the exit the same data as for `message` |
@@ -74,7 +74,7 @@ pub(crate) enum ArgumentKind {
     },
 }
 
-/// The data at an address, and its fields; a text has none here, because its field has the argument's name.
+/// The data at an address, and its fields. A text has no fields here: its only field has the argument's name.
 #[derive(Clone, Copy)]
 pub(crate) struct PointedFields {
     pub(super) pointed: Pointed,
@@ -85,7 +85,7 @@ impl ArgumentKind {
     /// The type of an address.
     const ADDRESS: FieldType<'static> = FieldType::hex(64);
 
-    /// The type of the number in the record of this direction, if it contains one.
+    /// The type of the argument's number in the record of this direction; [`None`]: that record has no such number.
     pub(crate) const fn number(self, direction: Direction) -> Option<FieldType<'static>> {
         match (self, direction) {
             (Self::Number(ty), Direction::Entry) => Some(ty),

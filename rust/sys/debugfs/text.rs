@@ -58,7 +58,7 @@ pub(crate) trait TextFile: 'static {
     /// Data behind the file.
     type Data: Send + Sync + 'static;
 
-    /// Whether a byte ends an item, for a file whose text is a list that may be long. If a write of whole
+    /// Returns the test whether a byte ends an item, for a file whose text may be a long list. If a write of whole
     /// blocks (of 1024 bytes) ends within an item, the item continues in the next write of the same open file.
     /// If the file is closed first, the item ends there.
     fn ends_item(_data: &Self::Data) -> Option<fn(u8) -> bool> {
@@ -83,7 +83,7 @@ pub(crate) trait TextFile: 'static {
         Self::store(data, input)
     }
 
-    /// For poll(2): the changes of the text, if they are announced.
+    /// The changes of the text for poll(2); [`None`]: changes are not announced.
     fn changes(_data: &Self::Data) -> Option<&TextChanges> {
         None
     }
@@ -98,7 +98,7 @@ pub(crate) struct TextChanges {
 }
 
 impl TextChanges {
-    /// Without changes.
+    /// Creates the state before the first change.
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             count: SharedWord::new(0),
@@ -246,7 +246,7 @@ impl<F: TextFile> Operations<F> {
 
     /// Passes a written text to the file.
     fn take(open: &Open<F>, data: &F::Data, input: &str) -> Result {
-        // The truncation belongs to this write, even if the file refuses the text.
+        // The first write uses up the truncation, even if the file refuses the text.
         if core::mem::take(&mut open.state.lock().truncated) {
             F::replace(data, input)
         } else {
@@ -364,14 +364,14 @@ impl<F: TextFile> Operations<F> {
             if count > WRITE_MAX {
                 return Err(E2BIG);
             }
-            // No guard and no lock is held, as in `read`.
+            // No guard and no lock is held during the copy, as in `read`.
             let mut input = KVVec::new();
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
             // SAFETY: The kernel passes an open file of these operations.
             let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)?) };
             let data = open.data(&guard);
-            // As in ftrace, 0 bytes add no item to a list. They are not a value.
+            // As in ftrace, a write of 0 bytes adds no item to a list. For any other file it is not a value.
             if count == 0 && F::ends_item(data).is_none() {
                 return Err(EINVAL);
             }

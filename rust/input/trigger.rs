@@ -12,7 +12,7 @@
 //! ```
 //!
 //! An action contains no white space, except between quotes. A `!` deletes the trigger with this
-//! action. Then the other parts do not matter, except the session and the text. A session whose
+//! action. Of the other parts, only the session and the text then matter. A session whose
 //! name consists of digits needs a count after it, because a single word of digits is a count. The
 //! text of a marker needs quotes if it is empty, or has white space, a colon or quotes of the other
 //! kind. It has no control characters.
@@ -71,9 +71,9 @@ pub struct TriggerLine<'a> {
     pub removes: bool,
     /// The action.
     pub action: Action,
-    /// The session that the action affects, if not the trigger's own.
+    /// The session that the action affects; [`None`]: the session of the trigger.
     pub session: Option<&'a str>,
-    /// Number of packets to finish before the action; 0 for other actions.
+    /// Number of packets to finish before a [`TraceOffAfter`](Action::TraceOffAfter); 0 for other actions.
     pub packets: u64,
     /// Text of the marker. [`None`]: the action is no marker, or the line deletes markers with any
     /// text.
@@ -89,7 +89,7 @@ pub struct TriggerLine<'a> {
 pub struct TriggerFilter<'a> {
     /// The expression.
     pub expression: &'a str,
-    /// Position in the trigger.
+    /// Position of the expression in the trigger.
     pub at: usize,
 }
 
@@ -111,9 +111,9 @@ pub enum TriggerReason {
     NoText,
     /// The text has no closing quote.
     NotQuoted,
-    /// A quote in a text that does not begin with one.
+    /// A text that does not begin with a quote contains one.
     Quote,
-    /// A control character in the text.
+    /// The text contains a control character.
     Control,
     /// The text is not valid for a marker.
     NoMarker(marker::MarkerRefusal),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! An AUX area: decides which bytes of a ring of raw bytes belong to the producer and which to the
-//! reader. Positions only.
+//! reader. This file handles positions only, no bytes.
 //!
 //! In addition to its buffer, a CPU may have an area for large chunks that a producer writes
 //! itself. A producer is the driver of a hardware tracer, or code that copies a firmware's log. It
@@ -81,7 +81,7 @@ pub struct Chunk {
 /// Losses to report with a chunk that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Bytes requested since the previous chunk and not granted.
+    /// Bytes lost since the previous chunk: see [`AuxCounts::lost`].
     pub lost: u64,
     /// Whether there was no room for an earlier request.
     pub truncated: bool,
@@ -96,11 +96,11 @@ pub struct AuxCounts {
     pub chunks: u64,
     /// Bytes in them.
     pub bytes: u64,
-    /// Bytes of these that were overwritten by later ones.
+    /// Number of these bytes that later bytes have overwritten.
     pub overwritten: u64,
     /// Number of requests refused for lack of room.
     pub refused: u64,
-    /// Bytes lost by refused requests, where the producer said how many it had, and bytes of
+    /// Bytes of refused requests, if the producer said how many it wanted, and bytes of
     /// abandoned chunks.
     pub lost: u64,
     /// Number of requests that found an open chunk.
@@ -180,8 +180,8 @@ impl<P: Platform> Aux<P> {
     /// Returns how many of the `len` bytes from `head` on are free, or can be overwritten.
     fn make_room(&self, head: u64, len: u64) -> u64 {
         loop {
-            // X3. A push fails only if the reader held or released `tail` meanwhile: one failure
-            // for each.
+            // X3. A push fails only if the reader held or released `tail` meanwhile. Each change of the
+            // reader causes at most one more round.
             let tail = self.tail.load_acquire();
             let oldest = tail & !HELD;
             let room = self.size.wrapping_sub(head.wrapping_sub(oldest));
@@ -196,7 +196,7 @@ impl<P: Platform> Aux<P> {
         }
     }
 
-    /// Ends a chunk whose first `written` bytes were written, at most all of them. Any CPU, any
+    /// Ends a chunk whose first `written` bytes were written (at most its size counts). Any CPU, any
     /// context, NMI included.
     pub fn end(&self, chunk: Chunk, written: u64) -> Told {
         let Chunk { position, len } = chunk;
@@ -273,7 +273,7 @@ impl<P: Platform> Aux<P> {
         self.tail.compare_exchange(tail, position | HELD);
     }
 
-    /// In overwrite mode, allows the producer to overwrite the rest again. Called by the one
+    /// In overwrite mode, allows the producer to overwrite the bytes not yet freed. Called by the one
     /// reader.
     pub fn release(&self) {
         if self.mode == Mode::Overwrite {
@@ -303,7 +303,7 @@ impl<P: Platform> Aux<P> {
     }
 }
 
-/// Adds to a counter that no other context writes now.
+/// Adds to a counter. The caller is the only context that writes it now.
 fn add(counter: &impl Shared, value: u64) {
     counter.store(counter.load().wrapping_add(value));
 }

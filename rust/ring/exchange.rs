@@ -12,7 +12,7 @@
 //! exchange (NMI). (The deputy of an isolated CPU does the same elsewhere, while no context of that
 //! CPU is inside the gate.) The exchange may have interrupted a context that is writing a packet. That
 //! packet's slot keeps the old memory, and the caller exchanges again after the context has
-//! continued. Each slot must be idle in one of these attempts.
+//! continued. The exchange is complete once it has found each slot idle.
 
 use super::consume::{Reader, TakenPacket};
 use super::platform::{Local, Platform, Shared};
@@ -39,7 +39,7 @@ impl Bank {
     }
 }
 
-/// A packet that an exchange took. The reader owns its memory, in addition to the spare of the
+/// A packet that an exchange took. The reader owns its memory, in addition to the spare sub-buffer of the
 /// [`Reader`].
 #[derive(Debug)]
 #[must_use]
@@ -56,7 +56,7 @@ impl Taken {
     }
 
     /// Returns whether older packets may be in the ring. Then the caller must
-    /// [restore](Ring::restore) this packet. It was begun after the exchange, or an older packet
+    /// [restore](Ring::restore) this packet. A packet is late if it was begun after the exchange, or an older packet
     /// was restored.
     pub fn is_late(&self) -> bool {
         self.is_late
@@ -119,7 +119,7 @@ impl<P: Platform> Ring<P> {
     /// - A slot was being written: call again.
     /// - No bank was [added](Self::add_bank) since the last one was vacated.
     ///
-    /// Overwrite mode. The reader holds no packet.
+    /// Only for a ring in overwrite mode, while the reader holds no packet.
     ///
     /// Context: the buffer's CPU, in an interrupt sent for this, interrupts disabled. For an
     /// offline CPU, the caller that keeps it offline. For an isolated CPU, its deputy.
@@ -169,7 +169,7 @@ impl<P: Platform> Ring<P> {
         })
     }
 
-    /// Places memory `fresh` in a slot, whose last packet is at `position`. Returns that packet if
+    /// Places sub-buffer `fresh` in a slot, whose last packet is at `position`. Returns that packet if
     /// it is unread.
     fn exchange_slot(
         &self,
@@ -177,7 +177,7 @@ impl<P: Platform> Ring<P> {
         position: u64,
         fresh: u64,
     ) -> Result<Option<(TakenPacket, Reference)>, BeingWritten> {
-        // An interrupted context may have reserved there and not taken the memory yet. Then this
+        // An interrupted context may have reserved in the slot and not held the memory yet. Then this
         // lap is not complete, and no later packet may be taken before it.
         let is_complete = self.geometry.is_ready(position, slot.commit_seq.load());
         let reference = slot.reference();
@@ -211,14 +211,14 @@ impl<P: Platform> Ring<P> {
             .compare_exchange(position, self.geometry.next(position));
     }
 
-    /// Returns where a taken packet can be copied, to be [restored](Self::restore). [`None`]: the
+    /// Returns the memory to copy a taken packet to, before it is [restored](Self::restore). [`None`]: the
     /// reader has no sub-buffer of the new bank.
     pub fn room(&self, reader: &Reader) -> Option<u64> {
         (self.bank(reader.spare) == reader.bank).then(|| self.geometry.memory(reader.spare))
     }
 
-    /// Puts a taken packet back unread: the copy that the caller made in the reader's
-    /// [`room`](Self::room). The caller must put all newer packets back, too.
+    /// Puts back a taken packet unread, from the copy that the caller made in the reader's
+    /// [`room`](Self::room). The caller must also put back all newer packets.
     ///
     /// Returns whether the packet can be read again. If the writer has used the slot meanwhile, the
     /// packet's records are counted as overwritten instead.
@@ -243,7 +243,7 @@ impl<P: Platform> Ring<P> {
                 slot.reference
                     .compare_exchange(Reference::idle(fresh).word(), copy.word())
             });
-        // Packets from this position on that the unfinished exchange takes later are late.
+        // If the exchange goes on, it may take more packets from this position on. These packets are late.
         if self.is_before(position, reader.end) {
             reader.end = Some(position);
         }

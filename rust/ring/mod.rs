@@ -41,9 +41,10 @@
 //! The *writer* ([`reserve`], [`commit`], [`switch`]) runs on the buffer's CPU with preemption
 //! disabled, in any context. A nested context (interrupt, NMI) returns before the interrupted
 //! context continues, so writers nest like function calls. For an offline CPU, one caller that
-//! keeps the CPU offline runs the writer's functions instead. For an isolated CPU, the deputy of the CPU's
-//  gate may run [`switch`] elsewhere, while no context is inside the gate. The *reader* ([`consume`]) runs on
-//! any CPU. There is one reader at a time. The reader's [`exchange`] runs where [`switch`] may run.
+//! keeps the CPU offline runs the writer's functions instead. For an isolated CPU, the deputy of
+//! the CPU's gate may run [`switch`] elsewhere, while no context is inside the gate. The *reader*
+//! ([`consume`]) runs on any CPU. There is one reader at a time. The reader's [`exchange`] runs
+//! where [`switch`] may run.
 //!
 //! # Words
 //!
@@ -83,7 +84,7 @@
 //! | W2 | [`reserve`]: `rcnt` load-acquire, discard mode | `rcnt` before writes to the freed memory | R3 |
 //! | W3 | [`reserve`]: cmpxchg of the reference to held | taking before writing | R2 |
 //! | R1 | [`consume`]: `promote` after `commit_seq` | `commit_seq` before reference and payload | W1 |
-//! | R2 | [`consume`]: cmpxchg of the reference | exchange before reading; reading the old packet before giving its memory as spare | W3 |
+//! | R2 | [`consume`]: cmpxchg of the reference | exchange before reading; reading before memory becomes spare | W3 |
 //! | R3 | [`consume`]: cmpxchg of `rcnt` in put | reading before freeing | W2 |
 //!
 //! The paper's promotion is the pair W1 and R1. The writer's side may be only a compiler barrier if

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Settings of sessions and channels: everything that is the same for all of them. The [`table`] lists them.
+//! Settings of sessions and channels: the code that all settings share. The [`table`] lists the settings.
 //!
 //! Files, module parameters, and `reset` derive from the table.
 
@@ -64,14 +64,14 @@ pub(super) enum SettingValue {
         /// Separator of the items in a module parameter.
         separator: char,
         show: fn(&Session, ChannelId, &mut Text) -> Result,
-        /// Adds items, or replaces the list by them.
+        /// Adds items; if the flag is set, replaces the list by them.
         change: fn(&Session, ChannelId, &str, bool) -> Result,
         clear: fn(&Session, ChannelId) -> Result,
         difference: fn(&Session, ChannelId) -> Result<ListDifference>,
     },
 }
 
-/// Number of items of a list now, and by default; [`None`]: the list is the default one.
+/// Number of items in a list now, and in its default; [`None`]: the list is the default one.
 pub(super) type ListDifference = Option<(usize, usize)>;
 
 use SettingValue::{List, Name, Number};
@@ -98,7 +98,7 @@ impl Setting {
     /// Name of the setting's module parameter, if it has one.
     pub(crate) fn parameter(&self) -> &'static str {
         match self.file {
-            // The parameter `mode` is that of the directories.
+            // The parameter `mode` is the file mode of the directories.
             "mode" => "channel_mode",
             file => file,
         }
@@ -167,7 +167,7 @@ impl Setting {
         }
     }
 
-    /// Writes the value. A list has none.
+    /// Writes the value. Not for a list.
     fn get(&self, session: &Session, channel: ChannelId, out: &mut Text) -> Result {
         match &self.value {
             Number { get, .. } => write!(out, "{}", get(session))?,
@@ -178,7 +178,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Writes the value that a reset restores. A list has none.
+    /// Writes the value that a reset restores. Not for a list.
     fn default(&self, session: &Session, out: &mut Text) -> Result {
         match &self.value {
             Number { default, .. } => write!(out, "{default}")?,
@@ -189,7 +189,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Parses and sets the value. A list has none.
+    /// Parses and sets the value. Not for a list.
     fn set(&self, session: &Session, channel: ChannelId, value: &str) -> Result {
         let file = self.file;
         match &self.value {

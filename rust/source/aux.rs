@@ -2,7 +2,7 @@
 
 //! AUX sources: other modules that write large chunks of raw bytes beside a trace's events.
 //!
-//! The end of each chunk is an event, which says what lies where in the AUX area of the CPU. Only one channel
+//! The end of each chunk is an event, which gives the place of the chunk in the CPU's AUX area. Only one channel
 //! at a time can record such a source, because the bytes are in one place.
 
 use super::attached::AttachedProbes;
@@ -34,7 +34,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 #[pin_data]
 pub(crate) struct AuxSource {
     description: Description,
-    /// The owner, and the probes of triggers.
+    /// The probe of the owner, and the probes of triggers.
     #[pin]
     recorders: Recorders,
     /// The channel that has the areas. Empty while no channel records the source.
@@ -49,8 +49,8 @@ pub(crate) struct AuxSource {
 struct PerCpuState {
     /// The address of the area that has an open chunk; 0 if there is none.
     open: SharedWord,
-    /// The area of the open chunk, if its trace is over: until the chunk has ended, the producer may write its
-    /// bytes.
+    /// The area of the open chunk, if its trace is over. Kept because the producer may write the chunk until its
+    /// end.
     kept: RcuArc<AuxArea>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct OpenChunk {
 /// The caller's room for an open chunk.
 pub(crate) type Handle<'r> = ForeignRoom<'r, OpenChunk, bindings::rtrace_aux_handle>;
 
-/// The reason why a channel cannot record a source, for people; [`None`] if `error` is none of this file's.
+/// The reason why a channel cannot record a source, as text for users; [`None`] if `error` is not from this file.
 pub(crate) fn refusal(error: Error) -> Option<&'static str> {
     if error == ENXIO {
         return Some("the event is of an AUX area, which the channel has not (see aux_size)");
@@ -110,7 +110,7 @@ impl AuxSource {
         if !channel.is_active() || !channel.records_this_cpu(&guard) {
             return None;
         }
-        // As long as the guard lives, the channel keeps the area.
+        // While the guard lives, the channel keeps the area.
         let area = channel.area_here(&guard)?;
         let open = &self.cpus.this_cpu(&guard).open;
         if !open.compare_exchange(0, address(area)) {
@@ -131,8 +131,8 @@ impl AuxSource {
         Some(at)
     }
 
-    /// Ends a chunk of which the first `written` bytes were written. `EINVAL`: the chunk has fewer bytes, or
-    /// the producer may not set these `flags`, and the chunk is not recorded; or the chunk has ended already.
+    /// Ends a chunk whose first `written` bytes were written. `EINVAL`: the chunk has ended already, or it is not
+    /// recorded because it has fewer bytes or the producer may not set these `flags`.
     /// Any CPU, any context, NMI included.
     pub(crate) fn end(&self, handle: Handle<'_>, written: u64, flags: u64) -> Result {
         let handle = handle.filled();
@@ -149,7 +149,7 @@ impl AuxSource {
                 self.record(area, chunk, written, flags, &guard);
             }
             recorded => {
-                // The chunk's trace is over.
+                // The chunk's trace is over, or the chunk must not be recorded.
                 let kept = || this.kept.get(&guard).filter(is_it);
                 if let Some(area) = recorded.or_else(kept) {
                     area.abandon(if is_right { written } else { chunk.len });
@@ -254,8 +254,8 @@ impl ProbeList for AuxSource {
         let _changing = self.changing.lock();
         let owner = self.owner.get_arc();
         if let Some(owner) = owner.filter(|owner| probe.event_of(owner).is_some()) {
-            // This comes first: a chunk that ends between the two steps then finds its area in the owner or
-            // among the kept.
+            // This comes first: a chunk that ends between the two steps then finds its area in the owner or in a
+            // `kept`.
             self.keep(&owner);
             // This waits until nobody begins or ends a chunk with the owner; later calls find no owner.
             self.owner.replace(None);

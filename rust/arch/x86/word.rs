@@ -17,7 +17,7 @@ use core::cell::UnsafeCell;
 pub struct LocalWord(UnsafeCell<u64>);
 
 // SAFETY: All access is by single instructions on an aligned word, or volatile. Without a LOCK
-// prefix other CPUs may miss a change. That is the callers' concern, and never affects memory
+// prefix other CPUs may miss a change. Callers must allow for that; it never affects memory
 // safety.
 unsafe impl Sync for LocalWord {}
 // SAFETY: A plain word.
@@ -37,7 +37,7 @@ impl LocalWord {
         unsafe { self.0.get().read_volatile() }
     }
 
-    /// Sets the value. Only where no nested context writes the word.
+    /// Sets the value. No context that interrupts the caller may write the word.
     #[inline(always)]
     pub fn store(&self, value: u64) {
         // SAFETY: As above.
@@ -109,7 +109,7 @@ impl LocalWord {
     }
 }
 
-/// A count of one CPU, and a number and a flag that are written separately. One instruction
+/// A count that one CPU writes, and a number and a flag, each written on its own. One instruction
 /// decrements the count, another tests number and flag.
 #[repr(C, align(16))]
 pub struct CountAndFlags {
@@ -326,7 +326,7 @@ pub fn opaque(mut value: u64) -> u64 {
 /// Orders all earlier memory accesses before all later ones, between CPUs (`smp_mb()`).
 #[inline(always)]
 pub fn full_barrier() {
-    // SAFETY: Adds 0 to the stack's top, as the kernel's smp_mb() does; changes flags only.
+    // SAFETY: Adds 0 to the word below the stack's top, as the kernel's smp_mb() does; changes flags only.
     unsafe { asm!("lock add dword ptr [rsp - 4], 0") };
 }
 

@@ -41,7 +41,7 @@ struct Step {
     space: AddressSpace,
 }
 
-/// The beginning of a value.
+/// The first operand of a value, before any [`Step`].
 #[derive(Clone, Copy)]
 enum Source {
     Register(Register),
@@ -76,7 +76,7 @@ impl FetchProgram {
             at_return: KVec::new(),
         };
         let is_in_file = probe.place.is_in_file();
-        // Code of a program is probed where sleeping is allowed.
+        // A handler of a uprobe may sleep, so it may fault.
         let home = if is_in_file {
             AddressSpace::UserFaults
         } else {
@@ -108,14 +108,14 @@ impl FetchProgram {
         Ok(program)
     }
 
-    /// Reads the fields of the entry: when code is reached, or a function begins.
+    /// Reads the fields of the entry. Called when code is reached or a function begins.
     pub(super) fn fetch_at_entry(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         for fetch in &self.at_entry {
             fetch.fetch(registers, to);
         }
     }
 
-    /// Reads the fields of the return, when a function returns.
+    /// Reads the fields of the return. Called when a function returns.
     pub(super) fn fetch_at_return(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         for fetch in &self.at_return {
             fetch.fetch(registers, to);
@@ -220,7 +220,7 @@ impl Fetch {
     #[inline(always)]
     fn fetch(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         match (self.as_what, self.from) {
-            // This is the most frequent case.
+            // A fast path for the most frequent case.
             (As::Number(size), Source::Register(register)) if self.steps.is_empty() => {
                 to.put_number(registers.get(register), size);
             }
@@ -258,7 +258,7 @@ impl Fetch {
         }
     }
 
-    /// The value, for which `size` bytes of memory are read. [`None`]: they cannot be read.
+    /// Returns the value. If it is in memory, reads `size` bytes of it. [`None`]: they cannot be read.
     fn value(&self, registers: &Registers, size: usize) -> Option<u64> {
         let place = self.place(registers)?;
         if self.steps.is_empty() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The data that an argument points to, as it is recorded: after all numbers of the call.
+//! The data that an argument points to. It is recorded after all numbers of the call.
 
 use crate::abi::schema::{FieldType, Integer, LabelPlace, Labels};
 use crate::sys::user_data::{UserBytes, UserData, PIECE_MAX};
@@ -13,7 +13,7 @@ pub(super) enum Pointed {
     Text,
     /// A `struct sockaddr`; the next argument is its size.
     SocketAddress,
-    /// 64-bit integers, as many as this number: a `struct timespec` has 2, a `struct itimerspec` 4.
+    /// This number of 64-bit integers: a `struct timespec` has 2, a `struct itimerspec` 4.
     Words(u8),
     /// A `struct epoll_event`.
     EpollEvent,
@@ -29,7 +29,7 @@ pub(super) enum Pointed {
     DescriptorSet,
     /// Structs `iovec`; the next argument is their number.
     Vector,
-    /// A `struct msghdr`: the address of a socket, and structs `iovec`.
+    /// A `struct msghdr`: a socket address, and structs `iovec`.
     Message,
 }
 
@@ -75,16 +75,16 @@ const IOVEC: usize = 16;
 const MSGHDR: usize = 56;
 /// Maximum count of recorded structs.
 const ELEMENTS_MAX: usize = 16;
-/// Bytes of so many structs, of those that are the largest.
+/// Bytes of that many structs of the largest kind, `struct iovec`.
 const ELEMENTS_BYTES: usize = ELEMENTS_MAX * IOVEC;
-/// Structs that are recorded of a message.
+/// Maximum count of recorded structs `iovec` of a message.
 const MESSAGE_ELEMENTS_MAX: usize = 8;
-/// The count of descriptors in a set of the C library; the kernel takes larger sets.
+/// The count of descriptors in an `fd_set` of the C library; the kernel accepts larger sets.
 const SET_MAX: usize = 1024;
 /// Maximum count of recorded descriptors of a set.
 const MEMBERS_MAX: usize = 60;
 
-/// The most bytes that a kind takes at least.
+/// The maximum of [`Pointed::least`] over all kinds.
 pub(super) const LEAST_MAX: usize = 32;
 
 const _: () = {
@@ -110,11 +110,11 @@ impl Pointed {
         }
     }
 
-    /// Copies the data from `address`; `extent` is the argument that says how much there is. Unreadable data is
+    /// Copies the data from `address`; `extent` is the argument that gives its size or count. Unreadable data is
     /// recorded as 0 or as empty. May fault and sleep.
     pub(super) fn copy<const N: usize>(self, address: u64, extent: u64, to: &mut UserData<N>) {
         if address == 0 {
-            // Most callers of recvfrom(2) and sendto(2) have no address. Reading there costs two page faults.
+            // Most callers of recvfrom(2) and sendto(2) pass no address. A read at 0 would cost two page faults.
             return to.put_zeros::<LEAST_MAX>(self.least().into());
         }
         self.copy_from(address, extent, to);
@@ -170,9 +170,9 @@ fn copy_array<const BYTES: usize, const N: usize>(address: u64, to: &mut UserDat
 /// Records family, port, IPv4 address, IPv6 address, and path.
 fn socket_address<const N: usize>(address: u64, len: u64, to: &mut UserData<N>) {
     let mut bytes = UserBytes::<ADDRESS_MAX>::new();
-    // The kernel takes the length for an int.
+    // The kernel treats the length as an `int`.
     let len = usize::try_from(len as i32).unwrap_or(0).min(ADDRESS_MAX);
-    // Of AF_UNSPEC, where it cannot be read.
+    // An address that cannot be read is recorded as one of AF_UNSPEC.
     let given = bytes.read(address, len).unwrap_or(&[]);
     let family = given
         .first_chunk()
@@ -211,7 +211,7 @@ fn unix_path<const N: usize>(path: &[u8], to: &mut UserData<N>) {
     to.put(&[0]);
 }
 
-/// The first of `count` structs at `address`; none if they cannot be read.
+/// Returns the first of `count` structs at `address`; none if they cannot be read.
 fn elements<const SIZE: usize>(
     bytes: &mut UserBytes<ELEMENTS_BYTES>,
     address: u64,
@@ -225,7 +225,7 @@ fn elements<const SIZE: usize>(
 /// Records the descriptors below `count` that are in a set.
 fn descriptor_set<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
     let mut bytes = UserBytes::<{ SET_MAX / 8 }>::new();
-    // The kernel takes the count for an int, and reads words.
+    // The kernel treats the count as an `int`, and reads the set in words.
     let count = usize::try_from(count as i32).unwrap_or(0).min(SET_MAX);
     let words = bytes.read(address, count.div_ceil(64).wrapping_mul(8));
     let words = words.unwrap_or(&[]).chunks_exact(8);
@@ -266,7 +266,7 @@ fn message<const N: usize>(address: u64, to: &mut UserData<N>) {
     vector(u64::from_ne_bytes(parts), count, to);
 }
 
-/// `LEN` bytes of each struct, those from `AT` on, after the number of structs.
+/// Records the number of structs, then `LEN` bytes of each struct from offset `AT` on.
 fn put_column<'a, const AT: usize, const LEN: usize, const N: usize>(
     elements: impl Iterator<Item = &'a [u8]> + Clone,
     to: &mut UserData<N>,
@@ -280,7 +280,7 @@ fn put_column<'a, const AT: usize, const LEN: usize, const N: usize>(
     }
 }
 
-/// `LEN` bytes, those from `AT` on; zeros if there are not so many.
+/// Returns `LEN` bytes from offset `AT` on; zeros if there are fewer.
 #[inline(always)]
 fn column<const AT: usize, const LEN: usize>(bytes: &[u8]) -> [u8; LEN] {
     let column = bytes.get(AT..).and_then(|bytes| bytes.first_chunk());

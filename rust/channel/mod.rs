@@ -58,19 +58,19 @@ use writer::Switch;
 /// One CPU's buffer, as its writers see it.
 pub(crate) type Buffer = record::buffer::Buffer<Kernel>;
 
-/// The buffers of all CPUs, and the gates before them.
+/// The buffers of all CPUs, each behind its gate.
 type Gates = record::gate::Gates<Kernel, Buffer>;
 
-/// The ways to the buffers of all CPUs.
+/// A shared reference to the gates of all CPUs, through which contexts enter.
 pub(crate) type Ways = record::gate::Ways<Kernel, Buffer>;
 
-/// The route of a probe: to the buffers, or past them.
+/// The route of a probe: to the buffers, or to closed gates, which stop the probe.
 pub(crate) type Route = record::gate::Route<Kernel, Buffer>;
 
-/// A writer on a CPU whose buffer accepts a record.
+/// A context that has entered the gate of its CPU's buffer, which accepts a record.
 pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
 
-/// A writer on a CPU whose buffer may accept a record.
+/// A context that the gate of its CPU's buffer has stopped. The buffer may still accept a record.
 pub(crate) type Waiting<'a> = record::buffer::Waiting<'a, Kernel>;
 
 /// A record that is being written, in the common case.
@@ -218,7 +218,7 @@ impl Channel {
         cpu::possible().for_each(|cpu| self.buffers.close(cpu));
     }
 
-    /// Makes each context at a gate take the slow path, which adds the [`Missed`] ticks. Any context.
+    /// Makes each context that enters a gate take the slow path, which adds the [`Missed`] ticks. Any context.
     fn watch_gates(&self) {
         cpu::possible().for_each(|cpu| self.buffers.watch(cpu));
     }

@@ -75,7 +75,7 @@ impl Probe {
     }
 
     /// Whether the probe looks at anything before it records. If it does, the handler for captured records is
-    /// cheaper than the handler of a format, which reaches the former only after the gate has stopped it.
+    /// cheaper than a format's handler, which would be stopped at the gate first.
     #[inline(always)]
     pub(crate) fn looks(&self) -> bool {
         self.look.load() & !Look::FORMAT != 0
@@ -289,7 +289,7 @@ impl Probe {
 
     /// Records an event that is about no task, or fires the trigger, if the event is wanted. With a filter, an
     /// event of more than [`LONGEST`] bytes is lost and counted. The caller must hold no other [`NoPreempt`]
-    /// guard than `guard`, because [`Moment`] is told that there is one. Any context, NMI included.
+    /// guard than `guard`, because this passes a guard count of 1 to [`Moment`]. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();

@@ -25,7 +25,7 @@ use super::ring::{Mode, Ring};
 /// An entered gate of a CPU's buffer. The buffer takes a record.
 pub type Entered<'a, P> = Entry<'a, P, Buffer<P>>;
 
-/// A context that the gate of a CPU's buffer has stopped; the buffer may take its record.
+/// A context that the gate of a CPU's buffer has stopped. The buffer may still take its record.
 pub type Waiting<'a, P> = Stopped<'a, P, Buffer<P>>;
 
 /// Size and kind of a buffer.
@@ -141,7 +141,7 @@ impl<P: WritePlatform> Buffer<P> {
         &self.ring
     }
 
-    /// Number of finished packets, and number of their bytes that readers move out.
+    /// Number of finished packets, and the size in bytes that readers move out: each packet rounded up to pages.
     pub fn delivered(&self) -> (u64, u64) {
         (self.packets.load(), self.bytes.load())
     }
@@ -325,7 +325,7 @@ impl<P: WritePlatform> Buffer<P> {
         Some((Begun { inside, pending }, to))
     }
 
-    /// Admits a context that the watched gate has stopped, after an earlier record was refused. If
+    /// Admits a context that the gate stopped because it was watched after an earlier refusal. If
     /// the buffer is still full, refuses and counts every record of at least `least` bytes, at
     /// little cost, and returns [`None`]. A possible recursion is admitted;
     /// [`record_any`](Self::record_any) refuses it.
@@ -420,7 +420,8 @@ impl<P: WritePlatform> Buffer<P> {
         loop {
             let missed = self.missed();
             let time = self.clock.now().wrapping_add(missed);
-            // A reading from before a leap, plus the ticks of that leap, would be in the future.
+            // If the clock leapt between the two reads, the reading and the ticks do not belong together.
+            // Then both are read again.
             if self.missed() == missed {
                 return time;
             }

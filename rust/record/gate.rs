@@ -4,7 +4,7 @@
 //!
 //! A context *enters* a gate, uses the value if the gate is open, and *leaves*. Between the two it
 //! is *inside*. Other contexts of the CPU may interrupt it and enter, too. But a probe that fires
-//! itself would enter again and again for ever. So each gate counts the contexts inside. The
+//! itself would enter again and again, forever. So each gate counts the contexts inside. The
 //! outermost context finds a count of 0 and needs no further check. Any other context must become
 //! [`Exclusive`], in a function that is not inlined. There its [`Level`] distinguishes an
 //! interruption, which may continue, from a recursion, which is refused.
@@ -425,8 +425,8 @@ pub struct Entry<'a, P: WritePlatform, T> {
 
 impl<'a, P: WritePlatform, T> Entry<'a, P, T> {
     /// Returns this CPU's `T`. The caller keeps the entry until the last use of the reference. `'a`
-    /// is longer than the entry, so that one value can contain both; the compiler does not check
-    /// the rest.
+    /// is longer than the entry, so that one value can contain both. The compiler does not check
+    /// that the entry is kept.
     #[inline(always)]
     pub fn target(&self) -> &'a T {
         // SAFETY:

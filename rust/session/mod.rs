@@ -106,7 +106,7 @@ pub(crate) struct SessionsShared {
     pub(crate) boot_id: [u8; 36],
     /// Executes the requests of triggers.
     pub(crate) worker: Arc<Worker>,
-    /// Leaps of the clocks that are not marked yet.
+    /// Leaps of the clocks for which no trace has a marker yet.
     pub(crate) leaps: Arc<Leaps>,
     /// Executes the deferred work for modules.
     pub(crate) follower: Arc<Follower>,

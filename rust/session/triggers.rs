@@ -207,7 +207,7 @@ impl Session {
         Ok(())
     }
 
-    /// Checks that this session can have the parsed trigger.
+    /// Checks that the session that a parsed trigger names exists.
     fn must_take_triggers(&self, file: &str, parsed: &input::TriggerLine<'_>) -> Result {
         let sessions = self.shared.worker.data().get_arc();
         let is_there = |name| sessions.is_some_and(|sessions| sessions.find(name).is_some());
@@ -289,7 +289,7 @@ impl Session {
         }
     }
 
-    /// Ends the recording if a trigger has stopped it. Returns whether it did. `control` must be held.
+    /// Ends the recording if a trigger has stopped it. Returns whether a trigger has. `control` must be held.
     pub(super) fn finish_stopped(&self) -> bool {
         let is_stopped = self.stopper.is_stopped();
         if is_stopped {

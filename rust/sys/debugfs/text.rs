@@ -336,7 +336,7 @@ impl<F: TextFile> Operations<F> {
             Ok(text) => text,
             Err(error) => return errno(error),
         };
-        // Guard and lock are released: the copy may wait for user memory for ever.
+        // Guard and lock are released: the copy may wait for user memory without limit.
         // SAFETY: The text has this many bytes. The other arguments are the caller's.
         unsafe {
             bindings::simple_read_from_buffer(

@@ -162,9 +162,10 @@ impl Probe {
         );
     }
 
-    /// Records the event if it is wanted. `about` returns the id of the task that the event is about,
-    /// `number` the number at an offset of the fields, and `payload` their size and a function that
-    /// writes them. Any context, NMI included.
+    /// Records the event if it is wanted. Any context, NMI included. The functions of the caller return:
+    /// - `about`: the id of the task that the event is about;
+    /// - `number`: the number at an offset of the fields;
+    /// - `payload`: the size of the fields, and a function that writes them.
     ///
     /// A filter that compares one number reads only that field. Writing the record reads the field again.
     ///

@@ -21,7 +21,7 @@
 //!   always gets the same value.
 //! - (G2) `levels` has a bit for each [`Exclusive`] that is not the outermost. One instruction sets
 //!   the bit after the context was counted in. Another clears it before the context is counted out.
-//!   So an interruption leaves `levels` as it found it.
+//!   So an interruption does not change `levels` for the interrupted context.
 //! - (G3) The levels of the exclusive contexts grow from the outermost to the latest, except in the
 //!   one case below. An interruption has a higher level than the context that it interrupts. A
 //!   recursion has the same level, and is refused.

@@ -9,8 +9,8 @@
 //!
 //! The exchange runs on the writer's CPU, in an interrupt. So it sees all that the writer stored,
 //! in program order. The writer does not run meanwhile, except in a context that interrupts the
-//! exchange (NMI). (The deputy of an isolated CPU does the same elsewhere, while no context of that
-//! CPU is inside the gate.) The exchange may have interrupted a context that is writing a packet. That
+//! exchange (NMI). For an isolated CPU, the deputy runs the exchange elsewhere, while no context of
+//! that CPU is inside the gate. The exchange may have interrupted a context that is writing a packet. That
 //! packet's slot keeps the old memory, and the caller exchanges again after the context has
 //! continued. The exchange is complete once it has found each slot idle.
 

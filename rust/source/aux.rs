@@ -254,7 +254,7 @@ impl ProbeList for AuxSource {
         let _changing = self.changing.lock();
         let owner = self.owner.get_arc();
         if let Some(owner) = owner.filter(|owner| probe.event_of(owner).is_some()) {
-            // This comes first: a chunk that ends between the two steps then finds its area in the owner or in a
+            // This comes first: a chunk that ends between the two steps then finds its area in the owner or in
             // `kept`.
             self.keep(&owner);
             // This waits until nobody begins or ends a chunk with the owner; later calls find no owner.

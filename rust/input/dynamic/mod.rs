@@ -128,7 +128,7 @@ pub enum ProbeReason {
     NoRegister,
     /// Not the number of an argument in a register.
     NoArgument,
-    /// An argument of the function, at a place inside it, where its register may have another value.
+    /// An argument of the function, at a place inside the function, where the register may have another value.
     ArgumentInside,
     /// An argument of a program's function, when that returns.
     ArgumentGone,

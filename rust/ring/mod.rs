@@ -165,8 +165,8 @@ pub struct Ring<P: Platform> {
     header: u64,
     /// Size in bytes of the largest record.
     largest: u64,
-    /// Distance of `wcnt` from `rcnt` at which no sub-buffer is free for a new packet. In discard mode it is
-    /// that of equation (1); in overwrite mode it is never reached.
+    /// Distance of a new packet's start from `rcnt` at which no sub-buffer is free for the packet. In
+    /// discard mode it is that of equation (1); in overwrite mode it is never reached.
     full_at: u64,
     mode: Mode,
     lost: LostCounters<P>,

@@ -16,13 +16,14 @@ use store::OutputOptions;
 use terminal::date;
 
 /// Events that show what the CPUs did during a delay.
-const EVENTS: [&str; 6] = [
+const EVENTS: [&str; 7] = [
     "sched_switch",
     "sched_waking",
     "irq_handler_entry",
     "irq_handler_exit",
     "irq_softirq_entry",
     "irq_softirq_exit",
+    "task_rename",
 ];
 
 /// The channel of timers that fired late. Their events have the call stack of the interrupted code.

@@ -257,7 +257,7 @@ fn what_is_not_there_is_told() {
         (
             "tracepoint:six_tp(f)",
             18,
-            "`f` is argument 6: only 5 are in registers",
+            "`f` is argument 6: only the first 5 are in registers",
         ),
         (
             "tracepoint:reads(__data)",

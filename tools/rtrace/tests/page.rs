@@ -400,7 +400,7 @@ fn only_a_regular_file_is_replaced_and_only_by_a_whole_page() {
     };
     let refused = |place: &Place| {
         for options in [["--force"].as_slice(), &[]] {
-            let why = contains("page.html: it exists and is ").and(contains("not a regular file"));
+            let why = contains("page.html: it exists and is not a regular file");
             place.report(options).assert().code(125).stderr(why);
         }
     };

@@ -92,7 +92,7 @@ pub fn create(path: &Path, force: bool) -> io::Result<File> {
 pub fn special(path: &Path) -> io::Result<Option<File>> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => {
-            let why = "it exists and is a directory, not a regular file";
+            let why = "it exists and is not a regular file: it is a directory";
             Err(io::Error::new(ErrorKind::IsADirectory, why))
         }
         Ok(there) if !there.is_file() => File::options().write(true).open(path).map(Some),

@@ -141,7 +141,7 @@ fn what_the_trace_lacks_is_said() {
         .assert()
         .success()
         .stderr(contains("1 events have no known thread"))
-        .stderr(contains("neither").not());
+        .stderr(contains("nor the context tid").not());
     std::fs::write(&path, description.replace("\"sched_switch\"", "\"other\"")).unwrap();
     export(&["text"], dir.path())
         .assert()

@@ -417,8 +417,8 @@ impl<P: WritePlatform, T> Drop for Deputy<'_, P, T> {
 ///
 /// `gate` is this CPU's, and was open or fenced when the context entered (except for an entry in a
 /// [`Stopped`]).
-// One pointer, so that the compiler passes it in a register.
 pub struct Entry<'a, P: WritePlatform, T> {
+    // An entry is one pointer in the module, so the compiler passes it in a register.
     gate: &'a Gate<P, T>,
     guard: P::NoPreempt,
 }

@@ -126,7 +126,8 @@ impl Engine {
             (name, tables().map(|table| table.name.as_str()).collect())
         } else if let Some(name) = name("no such column: ") {
             let name = name.rsplit('.').next().unwrap_or(name);
-            (name, tables().flat_map(|table| table.names()).collect())
+            let read = tables().filter(|table| place::find(sql, &table.name).is_some());
+            (name, read.flat_map(|table| table.names()).collect())
         } else {
             ("", Vec::new())
         };
@@ -142,7 +143,8 @@ impl Engine {
             None if message.starts_with("no such table") => {
                 format!("\nthe trace has: {}", names.join(", "))
             }
-            None => String::new(),
+            None if names.is_empty() => String::new(),
+            None => format!("\nits tables have: {}", names.join(", ")),
         };
         anyhow!("{message}{place}{hint}")
     }

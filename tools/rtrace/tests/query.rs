@@ -193,6 +193,11 @@ fn errors_name_the_place() {
             "SELECT duration FROM syscalls",
             "no such column: duration (line 1, column 8)\n    SELECT duration FROM syscalls\n           ^\ndid you mean duration_ns?",
         ),
+        (
+            // Another table has this column.
+            "SELECT prev_comm FROM syscalls",
+            "no such column: prev_comm (line 1, column 8)\n    SELECT prev_comm FROM syscalls\n           ^\nits tables have: ",
+        ),
         ("SELECT name FROM syscalls WHERE", "incomplete input"),
         ("SELEC 1", "near \"SELEC\": syntax error (line 1, column 1)"),
         ("SELECT \"comn\" FROM syscalls", "no such column: \"comn\" (line 1, column 8)"),

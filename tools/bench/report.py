@@ -43,8 +43,8 @@ class Apart:
 
 
 def agreed(*values):
-    """What all of them say, if they differ by one in the last digit that is shown at the most; and
-    of numbers of more than three digits in the third. Of tables: item by item."""
+    """The common value, if the values differ by at most one in the last shown digit, or in the third
+    digit of longer numbers. Tables are compared item by item."""
     first = values[0]
     if isinstance(first, dict):
         return {key: agreed(*(value[key] for value in values)) for key in first}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What two measurements must have in common to be a result. (scripts/test runs it.)"""
+"""Tests when two measurements agree and so are a result. (scripts/test runs it.)"""
 
 import json
 import os

@@ -81,7 +81,7 @@ def of_contexts(site):
 
 
 def of_stack(tracer, site):
-    """What the kernel's call stack adds to a record; None if the tracer does not record it."""
+    """Bytes that the kernel's call stack adds to a record; None if the tracer does not record it."""
     stack = Choice(contexts=("callstack-kernel",))
     if not tracer.can(stack):
         return None

@@ -2,14 +2,14 @@
 """Tracing to disk; under icount, on one CPU.
 
 The rate. A task of real-time priority fires a burst of sched_switch each millisecond of the
-guest's clock, that is: each million instructions. What is left of the CPU is the writer's, so
-an event costs twice, when it is recorded and when it is written. The highest rate at which
-nothing is lost is looked for on a scale whose steps are STEP apart; every tracer has a buffer
-of the same size. Files are written into the page cache of ext4, not further. Around it (rtraced
---direct) the rate is the disk's, which instructions do not measure; the writer's part they do.
+guest's clock, which is each million instructions. The writer gets the rest of the CPU. So an
+event costs twice: when it is recorded and when it is written. The benchmark searches the
+highest rate without a loss, on a scale whose steps are STEP apart. Every tracer has a buffer of
+the same size. Files are written into the page cache of ext4, not to the disk. Without the page
+cache (rtraced --direct) the disk limits the rate, and instructions measure only the writer.
 
-The writer. It is held until the buffer is nearly full, let go, and the time that its threads
-run is taken (sum_exec_runtime), while nothing else is being recorded.
+The writer. It is stopped until the buffer is nearly full, and then continues. The benchmark
+measures how long its threads run (sum_exec_runtime), while nothing is recorded.
 """
 
 import fcntl
@@ -114,8 +114,8 @@ def per_mib(tracer, size, rounds, sides):
 
 
 def writer_per_mib(tracer, size, rounds):
-    """The same of the writer alone: of the first rounds and of the last ones, which must agree. (What it
-    leaves of a round it moves in the next one: rounds take turns.)"""
+    """The same for the writer alone: for the first half of the rounds and for the last half, which must agree.
+    (The writer moves the rest of a round's data in the next round.)"""
     spent, = per_mib(tracer, size, 2 * rounds, [tracer.writers])
     return [sum(half) / rounds for half in (spent[:rounds], spent[rounds:])]
 
@@ -201,7 +201,7 @@ def ways(rounds):
 
 
 def prepare():
-    """What is real-time may have the whole CPU; pages stay in the cache."""
+    """Lets real-time tasks use the whole CPU, and keeps pages in the cache."""
     write("/proc/sys/kernel/sched_rt_runtime_us", -1)
     write("/proc/sys/vm/dirty_ratio", 90)
     write("/proc/sys/vm/dirty_background_ratio", 80)

@@ -18,7 +18,7 @@ def load():
 
 
 def fire(site, count, cpus=None, empty=False):
-    """What the module answers; see rtrace_bench.c."""
+    """Fires events, and returns the module's answer; see rtrace_bench.c."""
     request = f"{site} {count}"
     if cpus:
         request += f" {cpus}"
@@ -40,10 +40,10 @@ def primitive(name, count):
 
 
 def ticks_per_event(volley):
-    """What the probes of one event took, in ticks of the TSC; under icount: instructions.
+    """Cost of one event's probes, in ticks of the TSC; under icount: instructions.
 
-    Counted is what a probe adds: from the load of its address from the tracepoint's list, the
-    call, the probe, to the test for the list's end. Not counted is what is there without a
-    probe: the guard (SRCU), and the loop around.
+    The figure is what a probe adds: the load of its address from the tracepoint's list, the
+    call, the probe, and the test for the list's end. It does not have the code that also runs
+    without a probe: the guard (SRCU), and the loop around.
     """
     return (volley.ticks - volley.idle) / volley.events

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What it takes to get a packet of another CPU and to give it back; under icount, with two CPUs,
-the writer's idle.
+"""Cost of taking a packet of another CPU and returning it; under icount, with two CPUs. The
+writer's CPU is idle.
 
 rtrace's default interrupts the writer's CPU for each packet that is read, so that the writer has
 no barrier; the module parameter delivery_barrier=1 puts a barrier where the writer finishes a
 packet instead.
 
-QEMU counts the instructions of both CPUs. The writer's has nothing to do, and what interrupts
-either now and then only adds to the count: so the figure is the least that one of many packets
-takes. With it is what the interrupted CPU executes until QEMU lets the reader go on, and
-Python's own part.
+QEMU counts the instructions of both CPUs. Other interrupts of either CPU only add to the count.
+So the figure is the smallest count of many packets. It includes the instructions of the
+interrupted CPU until QEMU continues the reader, and Python's own part.
 """
 
 import fcntl

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tracing to another machine, over loopback; under icount, on one CPU, which both sides share.
 
-The rate is looked for as that to disk (disk.py): what is left of the CPU is the sender's, the
-network's and the receiver's.
+The benchmark searches the rate as disk.py does. The sender, the network and the receiver get the
+rest of the CPU.
 
-What it takes is the time that the sender's threads run and that the receiver's run, for each MiB, while
-nothing is recorded. Who happens to run gets the time of the network's softirqs, too. That is the
-sender mostly: over loopback what it sends has arrived when send(2) returns. So only the sum compares.
+The cost is the time for which the threads of sender and receiver run, for each MiB, while nothing
+is recorded. The running thread also gets the time of the network's softirqs. This is mostly the
+sender: over loopback, its data has arrived when send(2) returns. So only the sum can be compared.
 """
 
 import tracers

@@ -31,7 +31,7 @@ RATE = 200
 
 
 class Packets:
-    """What tracers have in common whose packets are numbered. `size`: bytes of an event."""
+    """Common part of tracers with numbered packets. `size`: bytes of an event."""
 
     def lost(self):
         """Records in the packets that no snapshot has."""
@@ -106,7 +106,7 @@ class Perf:
 
 
 def lost_samples(path):
-    """What the records of a file of perf say to be lost."""
+    """Number of lost samples, by the records of a file of perf."""
     with open(path, "rb") as file:
         head = file.read(56)
         begin, size = struct.unpack_from("=QQ", head, 40)

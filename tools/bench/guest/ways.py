@@ -26,7 +26,7 @@ CALLED, RETURNED = "bench:called", "bench:returned"
 
 
 def recorded(tracer, event, run):
-    """What `run` says of COUNT events, after 1000 others: what is done once is no part of it."""
+    """Result of `run` for COUNT events. Runs 1000 others before, so that one-time work does not count."""
     tracer.start([event], "discard", FOUR_MIB)
     run(1000)
     instructions = run(COUNT)

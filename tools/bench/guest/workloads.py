@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What tracing adds to usual benchmarks; under icount, on one CPU: a nanosecond of the guest's
+"""Cost that tracing adds to usual benchmarks; under icount, on one CPU: a nanosecond of the guest's
 clock is an executed instruction.
 
-Scheduler, interrupts, timers and all system calls are recorded, by every tracer the same
-tracepoints.
+Every tracer records the same tracepoints: scheduler, interrupts, timers and all system calls.
 """
 
 import os

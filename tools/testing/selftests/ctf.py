@@ -99,7 +99,7 @@ class Event:
 
 
 class StreamClass:
-    """What the streams of a channel have in common."""
+    """Properties that all streams of a channel share."""
 
     def __init__(self, compact, context):
         self.compact, self.events = compact, {}

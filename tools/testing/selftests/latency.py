@@ -82,7 +82,7 @@ def hog_alone(milliseconds):
 
 
 def keep(cpu, milliseconds):
-    """Who keeps the CPU is of the usual kind."""
+    """Keeps the CPU, as a thread of the usual policy."""
     os.sched_setaffinity(0, {cpu})
     (go, wake), (times, tell) = os.pipe(), os.pipe()
     waiter = os.fork()
@@ -129,7 +129,7 @@ class Event:
 
 
 class Events(list):
-    """Those of a trace, with the markers `begin` and `end`."""
+    """The events of a trace, with the markers `begin` and `end`."""
 
     def __init__(self, path):
         with open(path) as file:
@@ -159,10 +159,10 @@ class Events(list):
         return tuple((b - a) * 1e9 / frequency for a, b in zip(reversed(begins), ends))
 
     def check(self, measured, expected, frequency, agree):
-        """All that is expected between the markers was measured, and agrees, and nothing else was.
+        """Checks that each expected latency between the markers was measured, that it agrees, and that no other was.
 
-        Expected are a first and a last event, and what else `agree` wants to know. What is measured follows
-        the last one on its CPU. The meter read its clock behind the first and behind the last.
+        `expected` has a first and a last event for each latency, and more values for `agree`. The measured
+        event follows the last one on its CPU. The meter read its clock after the first and after the last.
         """
         found = {event.place: event for event in measured}
         widths = []

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What latency.py takes for a right measurement of a wake-up, and what not. (scripts/test runs it.)"""
+"""Tests which measurements of a wake-up latency.py accepts, and which not. (scripts/test runs it.)"""
 
 import contextlib
 import io

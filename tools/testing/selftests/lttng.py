@@ -77,7 +77,7 @@ def read(path):
 
 
 def called(name, others):
-    """What rtrace, which has these events, calls LTTng's."""
+    """rtrace's name of an event of LTTng. rtrace has the events `others`."""
     name = NAMES.get(name, name)
     if name in others:
         return name

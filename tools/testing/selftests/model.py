@@ -25,8 +25,8 @@ CREATED, ACTIVE, STOPPED = "created", "active", "stopped"
 
 
 class Trace:
-    """What is left of a start: for each channel that there was, whether its buffers are there, and
-    of each CPU's stream whether a reader has it, and whether one has seen its end."""
+    """State after a start: for each channel of that time, whether its buffers exist; for each CPU's
+    stream, whether a reader has it open, and whether a reader has seen its end."""
 
     def __init__(self, channels):
         self.held = {channel: True for channel in channels}
@@ -70,7 +70,7 @@ class Stream:
 
 
 def attempt(action):
-    """What comes of it: None, or the errno."""
+    """Runs `action`. Returns None, or the errno."""
     try:
         action()
         return None

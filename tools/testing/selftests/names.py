@@ -20,7 +20,7 @@ OPERAND = re.compile(r"(?:[( ]|\([\w ]+\))*REC->(\w+)[) ]*(?:&.*)?$")
 
 
 def split(text):
-    """What stands between commas, outside of brackets and strings; up to the bracket that closes it."""
+    """Splits at commas outside of brackets and strings, up to the closing bracket."""
     depth, begin, parts, at = 0, 0, [], 0
     while at < len(text):
         c = text[at]
@@ -40,7 +40,7 @@ def split(text):
 
 
 def value(text):
-    """What a constant expression of C is, or None: it has an enumerator."""
+    """Value of a constant expression of C; None if it has an enumerator."""
     text = re.sub(r"\((?:gfp_t|unsigned|int|long|u\d+|__force|\s|blk_opf_t|vm_flags_t)+\)", "", text)
     text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\b", r"\1", text)
     if re.search(r"[^0-9a-fA-FxX()<>|+~&\s-]", text):

@@ -31,7 +31,7 @@ def declared(tracefs, event):
 
 
 def number(text):
-    """What ftrace writes for a number, or None: plain, or behind a character, a symbol or its hexadecimal."""
+    """The number in ftrace's text: plain, or after a character, a symbol or its hexadecimal. None: no number."""
     if m := re.match(r"(?:'.' )?(-?\d+)(?: \(0x[0-9a-f]+\))?$", text):
         return int(m[1])
     if m := re.match(r"0x([0-9a-f]+)$", text):
@@ -77,7 +77,7 @@ def by_cpu(records):
 
 
 def windows(records, marks):
-    """What lies between one of the first marks and one of the last, with all that it has of each name."""
+    """Each window from one of the first marks to one of the last: its place, its records, and the number of each name."""
     places = [place for place, (name, _) in enumerate(records) if name == MARK]
     if len(places) != 2 * marks:
         sys.exit(f"{len(places)} marks, not {2 * marks}")
@@ -121,7 +121,7 @@ def pairs(ours, theirs, marks, names, more):
 
 
 def numbers(text):
-    """What ftrace writes for an array of numbers, or None."""
+    """The array of numbers that ftrace has written, or None."""
     if m := re.match(r"\{(.*)\}$", text):
         return [number(n) for n in m[1].split(",")] if m[1] else []
     return None
@@ -148,7 +148,7 @@ def same(found, expected):
 
 
 class Comparison:
-    """What was found when records were compared."""
+    """Result of a comparison of records."""
 
     def __init__(self):
         self.records = self.values = 0

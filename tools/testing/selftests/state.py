@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What /proc says of the system, and what a trace's events of the state say.
+"""Compares the state of the system in /proc with a trace's events of the state.
 
-Usage: state.py proc FILE             notes what /proc says of all threads at the moment
-       state.py threads DIR A B [...] each state in the trace DIR, which was taken between what A and B noted,
-                                      has what both say; another pair for the next state
+Usage: state.py proc FILE             writes the state of all threads in /proc to FILE
+       state.py threads DIR A B [...] checks each state in the trace DIR: it was recorded between the files A and B,
+                                      and has all that both have. The next state has the next pair of files
 """
 
 import collections
@@ -27,7 +27,7 @@ def read(path):
 
 
 def thread(pid, tid):
-    """What /proc says of a thread: None if it is gone, or ends."""
+    """State of a thread in /proc; None if the thread has ended, or ends."""
     base = f"/proc/{pid}/task/{tid}"
     try:
         comm, rest = re.match(rb"\d+ \((.*)\) (.*)", read(base + "/stat"), re.S).groups()

@@ -6,10 +6,10 @@ import functools
 
 
 class Symbols:
-    """What is in /proc/kallsyms, or was.
+    """Contents of /proc/kallsyms, now or earlier.
 
-    Its lines stay text: the kernel's are in order, and begin with addresses of one length. There are 200,000, of which
-    a test asks for few.
+    Its lines stay text. The kernel's lines are in order, and begin with addresses of one length. There are 200,000
+    lines, and a test reads few of them.
     """
 
     def __init__(self, path="/proc/kallsyms"):

@@ -137,7 +137,7 @@ def compare(found, expected, engine):
 
 
 def what_is_wrong(found):
-    """What the fleet was made to have wrong, in the answers."""
+    """The answers that do not name the faults that the fleet was made with."""
     first = {name: rows[1] if len(rows) > 1 else None for name, rows in found.items()}
     expected = {
         "worst-wakeups": "machine-03",

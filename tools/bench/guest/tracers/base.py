@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What every tracer can do here."""
+"""The operations of every tracer in this benchmark."""
 
 import os
 import signal
@@ -65,7 +65,7 @@ class Tracer:
         return []
 
     def hold(self):
-        """What would read the buffers stands still until resume()."""
+        """Stops the reader of the buffers until resume()."""
         for pid in self.writers():
             os.kill(pid, signal.SIGSTOP)
 
@@ -79,7 +79,7 @@ class Tracer:
 
 
 def run(*command, **options):
-    """Runs a command; its standard output. What fails ends the benchmark."""
+    """Runs a command, and returns its standard output. A failure ends the benchmark."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: status {done.returncode}: {done.stdout}")

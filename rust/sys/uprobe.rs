@@ -41,13 +41,22 @@ impl Drop for KeptFile {
     }
 }
 
+/// Receives the reached places of a program, and the calls and returns of its functions. The calls may sleep.
+pub(crate) trait ReachedInProgram: Reached {
+    /// Handles the call of a function. Returns a word that is kept until the function returns.
+    fn called(&self) -> u64;
+
+    /// Handles the return of a function. `kept` is what [`called`](Self::called) has returned.
+    fn returned(&self, registers: &Registers, kept: u64);
+}
+
 /// A place in a program's code, which is probed while this is enabled. The target may sleep.
 ///
 /// # Invariants
 ///
 /// While `on` is [`Some`], its consumer is registered.
 #[pin_data(PinnedDrop)]
-pub(crate) struct Uprobe<T: Reached> {
+pub(crate) struct Uprobe<T: ReachedInProgram> {
     target: Arc<T>,
     file: KeptFile,
     offset: u64,
@@ -57,14 +66,14 @@ pub(crate) struct Uprobe<T: Reached> {
 }
 
 /// A registration.
-struct On<T: Reached> {
+struct On<T: ReachedInProgram> {
     uprobe: NonNull<bindings::uprobe>,
     /// A new consumer for each registration: the kernel may still use that of the previous one.
     used: KBox<Retirable<Consumer<T>>>,
 }
 
 // SAFETY: The kernel's functions for uprobes have their own locks.
-unsafe impl<T: Reached> Send for On<T> {}
+unsafe impl<T: ReachedInProgram> Send for On<T> {}
 
 /// A consumer that the kernel calls.
 #[repr(C)]
@@ -75,11 +84,11 @@ struct Consumer<T> {
 }
 
 // SAFETY: The kernel's functions for uprobes have their own locks; the target is `Send` and `Sync`.
-unsafe impl<T: Reached> Send for Consumer<T> {}
+unsafe impl<T: ReachedInProgram> Send for Consumer<T> {}
 // SAFETY: As above.
-unsafe impl<T: Reached> Sync for Consumer<T> {}
+unsafe impl<T: ReachedInProgram> Sync for Consumer<T> {}
 
-impl<T: Reached> Uprobe<T> {
+impl<T: ReachedInProgram> Uprobe<T> {
     /// Creates a disabled probe at `offset` bytes from the beginning of the file. With `at_return`, it is at
     /// the returns of the function that begins there. Errors: those of open(2); `EINVAL` if the file has no
     /// such place or is not a regular file; `ENOSYS` if this kernel has no uprobes. May sleep.
@@ -114,6 +123,7 @@ impl<T: Reached> Uprobe<T> {
         }
         let mut consumer = bindings::uprobe_consumer::default();
         if self.at_return {
+            consumer.handler = Some(called::<T>);
             consumer.ret_handler = Some(returned::<T>);
         } else {
             consumer.handler = Some(reached::<T>);
@@ -151,50 +161,63 @@ impl<T: Reached> Uprobe<T> {
 }
 
 #[pinned_drop]
-impl<T: Reached> PinnedDrop for Uprobe<T> {
+impl<T: ReachedInProgram> PinnedDrop for Uprobe<T> {
     fn drop(self: Pin<&mut Self>) {
         self.disable();
     }
 }
 
+/// The target of a consumer.
+///
+/// # Safety
+///
+/// `consumer` must be that of a live `Consumer<T>`.
+unsafe fn target<'a, T>(consumer: *mut bindings::uprobe_consumer) -> &'a T {
+    const { assert!(core::mem::offset_of!(Consumer<T>, consumer) == 0) };
+    // SAFETY: By the contract. No code has a mutable reference to the target.
+    unsafe { &(*consumer.cast::<Consumer<T>>()).target }
+}
+
 /// # Safety
 ///
 /// `consumer` must be that of a live `Consumer<T>`, and `registers` must be live.
-unsafe fn call<T: Reached>(
+unsafe extern "C" fn reached<T: ReachedInProgram>(
     consumer: *mut bindings::uprobe_consumer,
     registers: *mut bindings::pt_regs,
+    _kept: *mut u64,
 ) -> c_int {
-    // SAFETY: By the contract. No code has a mutable reference to the target.
-    let (target, registers) = unsafe {
-        let consumer = consumer.cast::<Consumer<T>>();
-        const { assert!(core::mem::offset_of!(Consumer<T>, consumer) == 0) };
-        (&(*consumer).target, &*registers.cast::<Registers>())
-    };
+    // SAFETY: By the contract.
+    let (target, registers) =
+        unsafe { (target::<T>(consumer), &*registers.cast::<Registers>()) };
     target.reached(registers);
     0
 }
 
 /// # Safety
 ///
-/// As [`call`].
-unsafe extern "C" fn reached<T: Reached>(
+/// As [`reached`], and `kept` must be the word that the kernel keeps for the call.
+unsafe extern "C" fn called<T: ReachedInProgram>(
     consumer: *mut bindings::uprobe_consumer,
-    registers: *mut bindings::pt_regs,
-    _data: *mut u64,
+    _registers: *mut bindings::pt_regs,
+    kept: *mut u64,
 ) -> c_int {
-    // SAFETY: By the contract.
-    unsafe { call::<T>(consumer, registers) }
+    // SAFETY: By the contract. The kernel gives each call a word of its own, because the consumer has both handlers.
+    unsafe { *kept = target::<T>(consumer).called() };
+    0
 }
 
 /// # Safety
 ///
-/// As [`call`].
-unsafe extern "C" fn returned<T: Reached>(
+/// As [`called`], which must have been called with this word.
+unsafe extern "C" fn returned<T: ReachedInProgram>(
     consumer: *mut bindings::uprobe_consumer,
     _function: usize,
     registers: *mut bindings::pt_regs,
-    _data: *mut u64,
+    kept: *mut u64,
 ) -> c_int {
-    // SAFETY: By the contract.
-    unsafe { call::<T>(consumer, registers) }
+    // SAFETY: By the contract. The kernel calls this only for calls that `called` has handled.
+    let (target, registers, kept) =
+        unsafe { (target::<T>(consumer), &*registers.cast::<Registers>(), *kept) };
+    target.returned(registers, kept);
+    0
 }

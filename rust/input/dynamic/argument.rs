@@ -3,7 +3,7 @@
 //! An argument of a dynamic event: `[NAME=]VALUE[:TYPE]`.
 //!
 //! ```text
-//! VALUE = %REGISTER | $argN | $retval | $stack | $stackN | $comm | @ADDRESS | \NUMBER
+//! VALUE = %REGISTER | $argN | $retval | $duration | $stack | $stackN | $comm | @ADDRESS | \NUMBER
 //!       | (+|-)[u]OFFSET(VALUE)     value in memory at that address, with `u` in user space
 //! TYPE = u8 ... u64 | s8 ... s64 | x8 ... x64 | symbol | string | ustring | bWIDTH@SHIFT/SIZE
 //! ```
@@ -40,6 +40,8 @@ pub enum Base<'a> {
     Argument(u8),
     /// The function's result.
     Result,
+    /// The nanoseconds from the function's call to its return.
+    Duration,
     /// The stack pointer.
     Stack,
     /// A word of the stack, this many words from the stack pointer.
@@ -166,6 +168,16 @@ impl<'a> Argument<'a> {
         {
             return before.error(ProbeReason::WrongType);
         }
+        let ty = match (base, ty) {
+            (Base::Duration, None) if depth == 0 => Some(Type::Unsigned(64)),
+            (Base::Duration, Some(Type::Unsigned(_) | Type::Signed(_) | Type::Hex(_)))
+                if depth == 0 =>
+            {
+                ty
+            }
+            (Base::Duration, _) => return before.error(ProbeReason::DurationIsNumber),
+            _ => ty,
+        };
         if !rest.left().is_empty() {
             return rest.error(ProbeReason::NoType);
         }
@@ -199,6 +211,7 @@ fn base<'a>(rest: &mut Rest<'a>) -> Result<Base<'a>, Error> {
     } else if rest.take("$") {
         match rest.take_while(is_of_name) {
             "retval" => Some(Base::Result),
+            "duration" => Some(Base::Duration),
             "comm" => Some(Base::Comm),
             "stack" => Some(Base::Stack),
             word => {

@@ -134,6 +134,8 @@ pub enum ProbeReason {
     ArgumentGone,
     /// The function's result, at a place where it does not exist yet.
     ResultAtEntry,
+    /// The duration of the call, at a place where the call has not ended.
+    DurationAtEntry,
     /// At a tracepoint, a value that exists only in probed code.
     NotAtTracepoint,
     /// Too many steps from pointer to pointer.
@@ -146,6 +148,8 @@ pub enum ProbeReason {
     NoType,
     /// A type that does not fit the value.
     WrongType,
+    /// A duration used as an address, or with a type that is not that of a number.
+    DurationIsNumber,
 }
 
 impl fmt::Display for ProbeReason {
@@ -163,13 +167,14 @@ impl fmt::Display for ProbeReason {
             Self::TooManyArguments => "more than 32 arguments",
             Self::NoArgumentName => "expected a name of at most 31 letters, digits and '_'",
             Self::NoValue => {
-                "expected %REGISTER, $argN, $retval, $stack, $stackN, $comm, @ADDRESS, \\NUMBER or OFFSET(VALUE)"
+                "expected %REGISTER, $argN, $retval, $duration, $stack, $stackN, $comm, @ADDRESS, \\NUMBER or OFFSET(VALUE)"
             }
             Self::NoRegister => "unknown register",
             Self::NoArgument => "arguments 1 to 6 are in registers",
             Self::ArgumentInside => "$argN is known only at the function's beginning",
             Self::ArgumentGone => "the arguments of a program's function may be overwritten at its return",
             Self::ResultAtEntry => "$retval is known only at the function's return",
+            Self::DurationAtEntry => "$duration is known only at the function's return",
             Self::NotAtTracepoint => {
                 "at a tracepoint only $arg1 to $arg5, $comm, @ADDRESS and \\NUMBER are known"
             }
@@ -180,6 +185,7 @@ impl fmt::Display for ProbeReason {
                 "expected u8 to u64, s8 to s64, x8 to x64, symbol, string, ustring or bWIDTH@SHIFT/SIZE"
             }
             Self::WrongType => "$comm is a string",
+            Self::DurationIsNumber => "$duration is a number of nanoseconds: u8 to u64, s8 to s64 or x8 to x64",
         })
     }
 }
@@ -294,6 +300,7 @@ impl<'a> ProbeLine<'a> {
                         (!is_known).then_some(ProbeReason::NotAtTracepoint)
                     }
                     Base::Register(_) | Base::Stack | Base::StackWord(_) | Base::Result
+                    | Base::Duration
                         if at_tracepoint =>
                     {
                         Some(ProbeReason::NotAtTracepoint)
@@ -301,6 +308,7 @@ impl<'a> ProbeLine<'a> {
                     Base::Argument(_) if is_inside => Some(ProbeReason::ArgumentInside),
                     Base::Argument(_) if is_gone => Some(ProbeReason::ArgumentGone),
                     Base::Result if !at_return => Some(ProbeReason::ResultAtEntry),
+                    Base::Duration if !at_return => Some(ProbeReason::DurationAtEntry),
                     _ => None,
                 };
                 if let Some(reason) = reason {

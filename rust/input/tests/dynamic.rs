@@ -62,7 +62,7 @@ fn places_and_names_are_parsed() {
 fn arguments_are_parsed() {
     let probe = parsed(
         "r vfs_read fd=%di $arg3:u64 -8(+u0x10($stack2)):b4@3/8 $retval:s32 @0x10:symbol \
-         \\-2:x8 text=$comm:string +0($arg2):ustring $stack",
+         \\-2:x8 text=$comm:string +0($arg2):ustring $stack $duration took=$duration:u32",
     );
     let all = arguments(&probe);
     let bases: Vec<_> = all.iter().map(|argument| argument.base).collect();
@@ -76,6 +76,8 @@ fn arguments_are_parsed() {
         Base::Comm,
         Base::Argument(2),
         Base::Stack,
+        Base::Duration,
+        Base::Duration,
     ];
     assert_eq!(bases, expected);
     let types: Vec<_> = all.iter().map(|argument| argument.ty).collect();
@@ -94,6 +96,8 @@ fn arguments_are_parsed() {
         Some(Type::Text { is_user: false }),
         Some(Type::Text { is_user: true }),
         None,
+        Some(Type::Unsigned(64)),
+        Some(Type::Unsigned(32)),
     ];
     assert_eq!(types, expected);
     assert_eq!(
@@ -156,6 +160,11 @@ fn what_is_wrong_is_shown() {
         ("p f $arg7", 4, "arguments 1 to 6"),
         ("p f $stackx", 4, "expected %REGISTER"),
         ("p f $retval", 4, "$retval is known"),
+        ("p f $duration", 4, "$duration is known"),
+        ("t a $duration", 4, "at a tracepoint only $arg1"),
+        ("r f +0($duration)", 17, "$duration is a number"),
+        ("r f $duration:string", 13, "$duration is a number"),
+        ("r f $duration:b4@0/8", 13, "$duration is a number"),
         ("p f+1 $arg1", 6, "$argN is known"),
         ("p 0x10 $arg1", 7, "$argN is known"),
         ("p f +(%di)", 5, "expected a number"),

@@ -16,11 +16,12 @@ use crate::source::attached::AttachedProbes;
 use crate::source::description::{Description, FullName};
 use crate::source::event_source::EventSource;
 use crate::source::probe_list::{NewProbe, ProbeList};
+use crate::source::stopwatch::Stopwatch;
 use crate::sys::args::Registers;
 use crate::sys::errno::{eilseq, enosys};
 use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Returned};
 use crate::sys::nofault::TextParts;
-use crate::sys::uprobe::Uprobe;
+use crate::sys::uprobe::{ReachedInProgram, Uprobe};
 use core::fmt;
 use core::mem::MaybeUninit;
 use kernel::prelude::*;
@@ -49,8 +50,18 @@ pub(crate) struct Dynamic {
 #[pin_data]
 struct Firing {
     program: FetchProgram,
+    /// Times the calls of a function.
+    stopwatch: Stopwatch,
     #[pin]
     recorders: Recorders,
+}
+
+/// A call of a function that has not returned.
+struct Call {
+    /// The fields that were read at the call.
+    record: TextParts<LONGEST>,
+    /// The begin of the call, by the stopwatch.
+    began: u64,
 }
 
 /// The mechanism that fires the event. It is switched on while a session records the event.
@@ -160,6 +171,7 @@ impl Dynamic {
         let firing = Arc::pin_init(
             pin_init!(Firing {
                 program,
+                stopwatch: Stopwatch::best(),
                 recorders <- Recorders::new(),
             }),
             GFP_KERNEL,
@@ -294,21 +306,42 @@ impl Reached for Firing {
 }
 
 impl Returned for Firing {
-    type Kept = TextParts<LONGEST>;
+    type Kept = Call;
 
     fn called<'k>(
         &self,
         registers: &Registers,
-        kept: &'k mut MaybeUninit<TextParts<LONGEST>>,
-    ) -> &'k mut TextParts<LONGEST> {
-        let record = kept.write(TextParts::new());
-        self.program.fetch_at_entry(registers, record);
-        record
+        kept: &'k mut MaybeUninit<Call>,
+    ) -> &'k mut Call {
+        let call = kept.write(Call {
+            record: TextParts::new(),
+            began: 0,
+        });
+        self.program.fetch_at_entry(registers, &mut call.record);
+        // The clock is read last, so that the time for reading fields does not count as part of the call.
+        call.began = self.stopwatch.read();
+        call
     }
 
-    fn returned(&self, registers: &Registers, record: &mut TextParts<LONGEST>) {
-        self.program.fetch_at_return(registers, record);
+    fn returned(&self, registers: &Registers, Call { record, began }: &mut Call) {
+        let took = self.took(*began);
+        self.program.fetch_at_return(registers, took, record);
         self.record(record, registers);
+    }
+}
+
+impl ReachedInProgram for Firing {
+    fn called(&self) -> u64 {
+        self.stopwatch.read()
+    }
+
+    fn returned(&self, registers: &Registers, began: u64) {
+        let took = self.took(began);
+        // The arguments in registers may be overwritten at the return, so all values are read here.
+        let mut record = TextParts::new();
+        self.program.fetch_at_entry(registers, &mut record);
+        self.program.fetch_at_return(registers, took, &mut record);
+        self.record(&record, registers);
     }
 }
 
@@ -323,10 +356,12 @@ impl Firing {
     fn fetch(&self, registers: &Registers) -> TextParts<LONGEST> {
         let mut record = TextParts::new();
         self.program.fetch_at_entry(registers, &mut record);
-        // For the return of a program's function, no value was read when the function was called. So both parts
-        // are read here.
-        self.program.fetch_at_return(registers, &mut record);
         record
+    }
+
+    /// Nanoseconds since a call began.
+    fn took(&self, began: u64) -> u64 {
+        self.stopwatch.ns_between(began, self.stopwatch.read())
     }
 
     /// Records values that were read; the code was stopped with these registers.

@@ -48,6 +48,8 @@ enum Source {
     /// The word at this index on the stack.
     StackWord(u16),
     Constant(u64),
+    /// The nanoseconds that the call took.
+    Duration,
     /// The name of the current task.
     Comm,
 }
@@ -111,14 +113,19 @@ impl FetchProgram {
     /// Reads the fields of the entry. Called when code is reached or a function begins.
     pub(super) fn fetch_at_entry(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         for fetch in &self.at_entry {
-            fetch.fetch(registers, to);
+            fetch.fetch(registers, 0, to);
         }
     }
 
-    /// Reads the fields of the return. Called when a function returns.
-    pub(super) fn fetch_at_return(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
+    /// Reads the fields of the return. Called when a function returns, `took` nanoseconds after its call.
+    pub(super) fn fetch_at_return(
+        &self,
+        registers: &Registers,
+        took: u64,
+        to: &mut TextParts<LONGEST>,
+    ) {
         for fetch in &self.at_return {
-            fetch.fetch(registers, to);
+            fetch.fetch(registers, took, to);
         }
     }
 }
@@ -165,6 +172,7 @@ impl Fetch {
                 Source::Register(register.ok_or_else(|| refuse(ProbeReason::NoArgument))?)
             }
             Base::Result => Source::Register(Register::RESULT),
+            Base::Duration => Source::Duration,
             Base::Stack => Source::Register(Register::STACK),
             Base::StackWord(words) => Source::StackWord(words),
             Base::Memory(address) | Base::Constant(address) => Source::Constant(address),
@@ -218,8 +226,9 @@ impl Fetch {
     }
 
     #[inline(always)]
-    fn fetch(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
+    fn fetch(&self, registers: &Registers, took: u64, to: &mut TextParts<LONGEST>) {
         match (self.as_what, self.from) {
+            (As::Number(size), Source::Duration) => to.put_number(took, size),
             // A fast path for the most frequent case.
             (As::Number(size), Source::Register(register)) if self.steps.is_empty() => {
                 to.put_number(registers.get(register), size);
@@ -301,7 +310,7 @@ impl Source {
                 }
                 .read(8)
             }
-            Self::Comm => None,
+            Self::Duration | Self::Comm => None,
         }
     }
 }

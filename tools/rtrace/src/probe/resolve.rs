@@ -12,6 +12,9 @@ use std::path::Path;
 /// The name of a result.
 const RESULT: &str = "ret";
 
+/// The name of the field with a call's duration.
+const DURATION: &str = "duration_ns";
+
 /// The reason for which there is no such line.
 #[derive(Debug)]
 pub enum Refusal {
@@ -101,6 +104,11 @@ pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, R
             }
         };
         line.push_str(&found);
+    }
+    let is_named =
+        |name| values().any(|(value, _)| value.name.or_else(|| own_name(value)) == Some(name));
+    if spec.results.is_some() && !is_named(DURATION) {
+        write!(line, " {DURATION}=$duration").expect("a string grows");
     }
     Ok(line)
 }

@@ -195,11 +195,15 @@ fn values_are_found() {
         ),
         (
             "reads(count) -> ret, n=ret:u8",
-            "r:probe/reads__return reads count=$arg3:u64 ret=$retval:s32 n=$retval:u8",
+            "r:probe/reads__return reads count=$arg3:u64 ret=$retval:s32 n=$retval:u8 duration_ns=$duration",
+        ),
+        (
+            "reads -> duration_ns=$duration:u32",
+            "r:probe/reads__return reads duration_ns=$duration:u32",
         ),
         (
             "opens -> ret->f_inode->i_ino",
-            "r:probe/opens__return opens i_ino=+8(+64($retval)):u64",
+            "r:probe/opens__return opens i_ino=+8(+64($retval)):u64 duration_ns=$duration",
         ),
         ("many(f)", "p:probe/many many f=$arg6:s32"),
         (
@@ -304,5 +308,8 @@ fn what_is_not_there_is_told() {
     let spec = Spec::parse("nowhere(a=%di) -> $comm").expect("a specification");
     let none = TempDir::new().expect("a directory");
     let line = line(&spec, "probe", none.path()).expect("a line");
-    assert_eq!(line, "r:probe/nowhere__return nowhere a=%di $comm");
+    assert_eq!(
+        line,
+        "r:probe/nowhere__return nowhere a=%di $comm duration_ns=$duration"
+    );
 }

@@ -4,6 +4,7 @@
 
 pub mod snapshot;
 mod snapshots;
+mod writer;
 
 use crate::compat::{self, Patterns};
 use crate::exit::{Code, FAILED, LOST};
@@ -31,13 +32,13 @@ use rustix::pipe::{pipe_with, PipeFlags};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{self, ExitCode};
 use std::sync::Arc;
-use std::thread;
 use store::{Claim, Output};
 use system::signals::Signals;
-use system::{priority, Error};
+use system::Error;
 use terminal::{bytes, conclude, say, tell};
 use uuid::Uuid;
 use workload::Run;
+use writer::Writer;
 
 /// Records, and returns the exit code.
 pub fn record(place: &Place, options: &mut Record) -> ExitCode {
@@ -115,8 +116,13 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     // In a session of the user, all settings stay as they are.
     let is_without_own =
         given.is_none() && options.setup.tasks.is_none() && options.setup.is_of_calls();
+    let snapshots = directory.filter(|_| !options.conditions.snapshot_on.is_empty());
+    let mut channels = options.setup.channels.iter();
+    let is_streamed = snapshots.is_none() && !channels.all(ChannelSetup::is_flight_recorder);
+    // Begun before the session starts, so that its calls are excluded from the first one on.
+    let writer = is_streamed.then(Writer::begin).transpose()?;
     if is_without_own {
-        exclude_own(session)?;
+        session.exclude_tasks(&threads(process::id()).unwrap_or_default())?;
     }
     options.setup.functions.check_signals(&mut signals)?;
     let patience = options.setup.functions.patience();
@@ -134,18 +140,10 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     let uuid = session.uuid()?;
     let _free = FreeOnDrop { session, uuid };
     let begin = || begin(options, session, signals, watch);
-    let snapshots = directory.filter(|_| !options.conditions.snapshot_on.is_empty());
-    let mut recording = if let Some(directory) = snapshots {
-        snapshots::record(options, directory, session, stop, begin)
-    } else if options
-        .setup
-        .channels
-        .iter()
-        .all(ChannelSetup::is_flight_recorder)
-    {
-        flight_recorder(options, session, stop, begin)
-    } else {
-        stream(options, session, stop, is_without_own, begin)
+    let mut recording = match (snapshots, writer) {
+        (Some(directory), _) => snapshots::record(options, directory, session, stop, begin),
+        (None, Some(writer)) => stream(options, session, stop, writer, begin),
+        (None, None) => flight_recorder(options, session, stop, begin),
     }?;
     let saved = symbols.map(|(directory, symbols)| save_symbols(directory, symbols, servers));
     if let Some(Err(error)) = saved {
@@ -154,12 +152,6 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         recording.fail();
     }
     Ok(recording)
-}
-
-/// Excludes the threads that this process has now, so that their calls are not recorded.
-fn exclude_own(session: &Session) -> system::Result<()> {
-    let threads = threads(process::id()).unwrap_or_default();
-    session.exclude_tasks(&threads)
 }
 
 /// Claims the directory of the recording, if it has one, until the recording ends. If the directory exists and the user
@@ -262,12 +254,12 @@ struct Recorded {
     whole: bool,
 }
 
-/// Moves packets to disk in a thread while the command runs. Then moves the packets of the flight recorders.
+/// Moves packets to disk by the writer while the command runs. Then moves the packets of the flight recorders.
 fn stream<'a>(
     options: &'a Record,
     session: &Session,
     stop: StopOnDrop<'_>,
-    is_without_own: bool,
+    writer: Writer,
     begin: impl FnOnce() -> anyhow::Result<Begun<'a>>,
 ) -> anyhow::Result<Recording<'a>> {
     let setup = &options.setup.channels;
@@ -279,33 +271,23 @@ fn stream<'a>(
     // Hangs up when the recording is over.
     let (over_there, recording) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     let begin_there = |_: &_| begin_writing(options, uuid, streams, over_there);
-    let mut consumer = Consumer::open(source, begin_there)?;
+    let consumer = Consumer::open(source, begin_there)?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     // `never` never becomes readable: the consumer ends when the trace is stopped and drained.
     let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    let (ended, result) = thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            let _alive = alive;
-            priority::raise();
-            if is_without_own {
-                exclude_own(session)?;
-            }
-            let result = consumer.run(&never);
-            if let Err(error) = &result {
-                say_partial(error);
-            }
-            result
-        });
-        let ended = begin().and_then(|begun| match begun {
-            Begun::Not(code) => Ok(Err(code)),
-            Begun::Running(mut run) => Ok(Ok((wait(options, &mut run, &over)?, run))),
-        });
-        drop(stop);
-        drop(recording);
-        (ended, thread.join())
+    let writing = writer.write(move || {
+        let (_alive, mut consumer) = (alive, consumer);
+        let whole = drain(&mut consumer, &never);
+        (consumer, whole)
     });
-    let mut whole = matches!(result, Ok(Ok(_)));
+    let ended = begin().and_then(|begun| match begun {
+        Begun::Not(code) => Ok(Err(code)),
+        Begun::Running(mut run) => Ok(Ok((wait(options, &mut run, &over)?, run))),
+    });
+    drop(stop);
+    drop(recording);
+    let (consumer, mut whole) = writing.end()?;
     let (end, run) = match ended? {
         Ok(ended) => ended,
         Err(code) => {
@@ -320,6 +302,7 @@ fn stream<'a>(
     let mut written = consumer.written();
     let mut sink = consumer.into_sink();
     if whole && !late.is_empty() {
+        let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
         let source = LiveTrace::open(session)?.only(|name| late.contains(&name));
         let mut consumer = Consumer::open(source, |_| Ok(sink))?;
         whole = drain(&mut consumer, &never);
@@ -361,7 +344,8 @@ fn unwanted(run: Box<Run<'_>>, end: End) -> Recording<'_> {
     }
 }
 
-/// Moves the rest of a stopped trace from the buffers to disk. Returns whether all of it is on disk.
+/// Moves packets from the buffers to disk until the trace is stopped and drained. Returns whether all of them are on
+/// disk.
 fn drain(consumer: &mut Consumer<LiveTrace>, never: impl AsFd) -> bool {
     let result = consumer.run(never);
     if let Err(error) = &result {

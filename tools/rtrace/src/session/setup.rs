@@ -5,6 +5,7 @@
 use crate::session::channels::{may_pick_nothing, ChannelSetup, Texts};
 use crate::session::functions::Functions;
 use crate::session::given::Given;
+use crate::session::maker::Maker;
 use crate::session::tasks::Tasks;
 use crate::session::temporary::Temporary;
 use control::{events, BufferSize, Channel, Mode, Session, Settings, FIRST_CHANNEL, TEXTS};
@@ -101,7 +102,7 @@ impl Setup {
         }
     }
 
-    /// Whether only functions and system calls are chosen. Events about two tasks, such as `sched_switch`, need those
+    /// Whether only functions, the probes of `-k` and system calls are chosen. Events about two tasks, such as `sched_switch`, need those
     /// of rtrace's threads too: an analysis uses them to know which thread runs.
     pub fn is_of_calls(&self) -> bool {
         let events = self
@@ -110,7 +111,9 @@ impl Setup {
             .filter_map(|channel| channel.events.as_ref());
         let mut words = events.flatten().map(|given| given.value.as_str());
         let is_of_calls = |word: &str| {
+            let subsystem = word.split(':').next();
             word == "syscalls"
+                || subsystem.and_then(Maker::of_subsystem).is_some()
                 || ["syscall_e", "ftrace:func", "!"]
                     .iter()
                     .any(|begin| word.starts_with(begin))

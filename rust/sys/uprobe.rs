@@ -187,8 +187,7 @@ unsafe extern "C" fn reached<T: ReachedInProgram>(
     _kept: *mut u64,
 ) -> c_int {
     // SAFETY: By the contract.
-    let (target, registers) =
-        unsafe { (target::<T>(consumer), &*registers.cast::<Registers>()) };
+    let (target, registers) = unsafe { (target::<T>(consumer), &*registers.cast::<Registers>()) };
     target.reached(registers);
     0
 }
@@ -216,8 +215,13 @@ unsafe extern "C" fn returned<T: ReachedInProgram>(
     kept: *mut u64,
 ) -> c_int {
     // SAFETY: By the contract. The kernel calls this only for calls that `called` has handled.
-    let (target, registers, kept) =
-        unsafe { (target::<T>(consumer), &*registers.cast::<Registers>(), *kept) };
+    let (target, registers, kept) = unsafe {
+        (
+            target::<T>(consumer),
+            &*registers.cast::<Registers>(),
+            *kept,
+        )
+    };
     target.returned(registers, kept);
     0
 }

@@ -299,7 +299,10 @@ impl<'a> ProbeLine<'a> {
                         let is_known = usize::from(number) <= TRACEPOINT_ARGUMENTS;
                         (!is_known).then_some(ProbeReason::NotAtTracepoint)
                     }
-                    Base::Register(_) | Base::Stack | Base::StackWord(_) | Base::Result
+                    Base::Register(_)
+                    | Base::Stack
+                    | Base::StackWord(_)
+                    | Base::Result
                     | Base::Duration
                         if at_tracepoint =>
                     {

@@ -308,11 +308,7 @@ impl Reached for Firing {
 impl Returned for Firing {
     type Kept = Call;
 
-    fn called<'k>(
-        &self,
-        registers: &Registers,
-        kept: &'k mut MaybeUninit<Call>,
-    ) -> &'k mut Call {
+    fn called<'k>(&self, registers: &Registers, kept: &'k mut MaybeUninit<Call>) -> &'k mut Call {
         let call = kept.write(Call {
             record: TextParts::new(),
             began: 0,

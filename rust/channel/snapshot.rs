@@ -15,7 +15,7 @@ use crate::ring::exchange::{Taken, Vacated};
 use crate::ring::Mode;
 use crate::sys::errno::eopnotsupp;
 use crate::sys::pages::KernelPages;
-use core::cmp::Reverse;
+use crate::sys::sort::sort_by;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::time::{delay::fsleep, Delta};
@@ -155,7 +155,9 @@ impl Cursor {
         }
         let ring = buffer.ring();
         let taken = &mut self.snapshot.taken;
-        taken.sort_unstable_by_key(|taken| Reverse(ring.sequence(&taken.packet())));
+        sort_by(taken, |one, other| {
+            ring.sequence(&other.packet()).cmp(&ring.sequence(&one.packet()))
+        });
         if self.snapshot.is_exchanging {
             return false;
         }

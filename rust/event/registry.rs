@@ -14,6 +14,7 @@ use crate::source::external::External;
 use crate::source::{self, EventSource, FullName};
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
+use crate::sys::sort::sort_by;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -220,7 +221,7 @@ impl Names {
                 names.push((Self::hash(name), event.id()), GFP_KERNEL)?;
             }
         }
-        names.sort_unstable();
+        sort_by(&mut names, Ord::cmp);
         Ok(Self(names))
     }
 

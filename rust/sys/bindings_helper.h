@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/uprobes.h>
+#include <linux/sort.h>
 #include <linux/splice.h>
 #include <linux/cgroup_namespace.h>
 #include <linux/ipc_namespace.h>

@@ -36,6 +36,7 @@ pub(crate) mod reserved;
 pub(crate) mod retired;
 pub(crate) mod sampler;
 pub(crate) mod signal;
+pub(crate) mod sort;
 pub(crate) mod stack;
 pub(crate) mod system;
 pub(crate) mod threads;

@@ -7,6 +7,7 @@ use crate::sys::bindings;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
 use crate::sys::module_tracepoint::ModuleTracepoint;
 use crate::sys::retired::{self, Retirable};
+use crate::sys::sort::sort_by;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -164,7 +165,7 @@ impl Tracepoints {
             }
         });
         result?;
-        all.sort_unstable_by_key(|&(name, _)| name);
+        sort_by(&mut all, |one, other| one.0.cmp(other.0));
         Ok(Self(all))
     }
 

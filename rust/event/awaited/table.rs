@@ -9,6 +9,7 @@ use crate::source::external::External;
 use crate::source::FullName;
 use crate::sys::module_tracepoint::ModuleTracepoint;
 use crate::sys::modules::ModuleId;
+use crate::sys::sort::sort_by;
 use crate::sys::tracepoint::AttachPoint;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -52,7 +53,7 @@ impl AwaitedTable {
             sorted.push(place as u32, GFP_KERNEL)?;
             events.push(None, GFP_KERNEL)?;
         }
-        sorted.sort_unstable_by(|&one, &other| {
+        sort_by(&mut sorted, |&one, &other| {
             tracepoint_of(&*probes, one).cmp(tracepoint_of(&*probes, other))
         });
         Ok(Self {

@@ -2,6 +2,7 @@
 
 //! A set of functions.
 
+use crate::sys::sort::sort_by;
 use core::ops::Deref;
 use kernel::prelude::*;
 
@@ -15,7 +16,7 @@ impl FunctionSet {
 
     /// The set of these functions, which can be in any order and contain duplicates.
     pub(crate) fn new(mut functions: KVVec<usize>) -> Result<Self> {
-        functions.sort_unstable();
+        sort_by(&mut functions, usize::cmp);
         let mut set = KVVec::with_capacity(functions.len(), GFP_KERNEL)?;
         for function in &functions {
             if set.last() != Some(function) {

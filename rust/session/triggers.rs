@@ -322,7 +322,7 @@ impl Session {
     pub(crate) fn write_triggers(&self, out: &mut Text) -> Result {
         for Placed { event, trigger } in &self.triggers().0 {
             let (subsystem, name) = (event.subsystem(), event.name());
-            writeln!(out, "{subsystem}:{name} {}", &**trigger)?;
+            writeln!(out, "{subsystem}:{name} {}", **trigger)?;
         }
         Ok(())
     }
@@ -341,7 +341,7 @@ impl Session {
                 counts.time,
                 event.subsystem(),
                 event.name(),
-                &**trigger
+                **trigger
             )?;
         }
         Ok(())

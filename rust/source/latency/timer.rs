@@ -190,7 +190,7 @@ fn expired(results: &Arc<Results>, expiry: &Expiry<'_>) {
     let record = TimerRecord {
         comm: task.comm(),
         tid: task.tid(),
-        pid: task.pid(),
+        pid: task.tgid(),
         prio: task.prio(),
         latency,
         ip: KernelAddress::new(ip),

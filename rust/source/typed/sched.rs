@@ -70,11 +70,11 @@ event! {
     {
         parent_comm: [u8; 16] = parent.comm(),
         parent_tid: i32 = parent.tid(),
-        parent_pid: i32 = parent.pid(),
+        parent_pid: i32 = parent.tgid(),
         parent_ns_inum: u32 = parent.pid_namespace(&NoPreempt::new()),
         child_comm: [u8; 16] = child.comm(),
         child_tid: i32 = child.tid(),
-        child_pid: i32 = child.pid(),
+        child_pid: i32 = child.tgid(),
         child_ns_inum: u32 = child.pid_namespace(&NoPreempt::new()),
     }
 }

@@ -60,9 +60,9 @@ impl Task {
         }
     }
 
-    /// Process id (thread group id) in the initial namespace.
+    /// Thread group id: the process id in the initial namespace.
     #[inline(always)]
-    pub(crate) fn pid(&self) -> i32 {
+    pub(crate) fn tgid(&self) -> i32 {
         // SAFETY: A live task; never changes but in exec.
         unsafe { (*self.0.get()).tgid }
     }

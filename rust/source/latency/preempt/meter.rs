@@ -72,7 +72,7 @@ impl Preemptions {
             move || PreemptRecord {
                 comm: prev.comm(),
                 tid: prev.tid(),
-                pid: prev.pid(),
+                pid: prev.tgid(),
                 prio: prev.prio(),
                 preempted: met.is_preempted.into(),
                 latency: met.latency,

@@ -85,7 +85,7 @@ impl Wakeups {
             move || WakeupRecord {
                 comm: task.comm(),
                 tid: task.tid(),
-                pid: task.pid(),
+                pid: task.tgid(),
                 prio: task.prio(),
                 target_cpu: task.cpu(),
                 latency,

@@ -47,7 +47,7 @@ help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' Makefile | column -t -s '|' 2>/dev/null || \
 		sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1   \2/p' Makefile
 	@echo
-	@echo '  KDIR=DIR       build for this kernel tree (7.2 or later, CONFIG_RUST), with its host tools'
+	@echo '  KDIR=DIR       build for this kernel tree (7.2 or later), with its host tools'
 	@echo '  KERNEL=7.3-rt  build for and test on this stock kernel (see scripts/kernel list)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
 

@@ -53,6 +53,10 @@ lock() {
 	fi
 }
 
+# suite_of DIR: prints the suite whose build root has the toolchain of the kernel in DIR, a folder that scripts/kernel
+# made.
+suite_of() { cat "$1/root" 2>/dev/null || echo trixie; }
+
 # Prints the kernel tree that the host's own tools build for: KDIR; else, without KERNEL,
 # the running kernel, if a module can be built for it. Prints nothing if the build root
 # does the build.

@@ -4,7 +4,7 @@
 
 /** Legend of the colours. */
 function legend(timeline) {
-	const items = [["run", "running"], ["wait", "woken, waits"], ["sent-off", "sent off, waits"], ["deep", "uninterruptible"], ["sleep", "sleeps"]];
+	const items = [["run", "running"], ["wait", "woken, waits"], ["sent-off", "preempted, waits"], ["deep", "uninterruptible"], ["sleep", "sleeps"]];
 	if (timeline.rows.hasInterrupts)
 		items.push(["hard", "hard interrupt"], ["soft", "soft interrupt"]);
 	const entries = items.map(([colour, text]) => {

@@ -53,7 +53,7 @@ class Trace {
 		switch (state) {
 		case RUNNING: return "running";
 		case WOKEN: return "runnable, was woken";
-		case SENT_OFF: return "runnable, was sent off its CPU";
+		case SENT_OFF: return "runnable, was preempted";
 		default: return `blocked: ${this.index.ways[state - BLOCKED]}`;
 		}
 	}

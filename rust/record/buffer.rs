@@ -420,8 +420,8 @@ impl<P: WritePlatform> Buffer<P> {
         loop {
             let missed = self.missed();
             let time = self.clock.now().wrapping_add(missed);
-            // If the clock leapt between the two reads, the reading and the ticks do not belong together.
-            // Then both are read again.
+            // If the missed ticks changed while the clock was read, they may not belong to the reading. Then
+            // both are read again. The ticks never decrease, so equal values mean that they did not change.
             if self.missed() == missed {
                 return time;
             }

@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// The epoll token of the descriptor that stops the loop. Other tokens are indices of readers.
 const STOP: u64 = u64::MAX;
 
-/// The epoll token of the sink's news.
+/// The epoll token of [`Sink::news`], which is readable when [`Sink::attend`] has work.
 const NEWS: u64 = STOP - 1;
 
 /// The reason why the loop ended.
@@ -105,7 +105,7 @@ struct Reader<T> {
 /// The packets that the sink has and that were returned to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Records in the packets below.
+    /// Records in these packets.
     pub records: u64,
     /// Packets.
     pub packets: u64,
@@ -550,7 +550,7 @@ fn wait_for(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
     }
 }
 
-/// Makes the sink continue elsewhere.
+/// Lets the sink begin its next chunk.
 fn turn(source: &impl Source, sink: &mut dyn Sink) -> Result<()> {
     sink.turn(&|| source.counters())
 }

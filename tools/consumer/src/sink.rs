@@ -60,7 +60,7 @@ pub trait Sink: Debug + Send {
         None
     }
 
-    /// Continues elsewhere: later packets go to another place. `stats` reads the text of the kernel's counters (empty
+    /// Begins the next chunk, which gets all later packets. `stats` reads the text of the kernel's counters (empty
     /// if they are gone).
     fn turn(&mut self, _stats: &dyn Fn() -> Result<String>) -> Result<()> {
         Ok(())

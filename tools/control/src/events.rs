@@ -14,7 +14,7 @@ use system::{Error, Result};
 const SUGGESTIONS: usize = 3;
 /// The minimum similarity of a suggestion, from 0 to 1.
 const ALIKE: f64 = 0.6;
-/// The same of system calls, which come first: many have short names.
+/// The minimum similarity of a system call. It is higher, because calls come first and many have short names.
 const CALL_ALIKE: f64 = 0.7;
 
 /// Subsystems of ftrace whose events rtrace records in its own way, with one tracepoint for all.

@@ -398,7 +398,7 @@ const TEXTS: [(&str, &str, &str); 57] = [
     ("stats", "short", "cpu full nested\n0 1\n"),
 ];
 
-/// All bytes.
+/// Each value of a byte.
 const ALL: [u8; 256] = {
     let mut all = [0; 256];
     let mut i = 0;

@@ -39,7 +39,7 @@ impl<T> Clone for OneCpu<T> {
 impl<T> gate::EachCpu<T, NoPreempt> for OneCpu<T> {
     fn new(make: impl Fn() -> T) -> Option<Self> {
         let value = Arc::new(make());
-        // INVARIANT: The fields are set so.
+        // INVARIANT: `offset` is the address of `value`, which an `Arc` does not move.
         Some(Self {
             offset: Arc::as_ptr(&value).expose_provenance(),
             value,
@@ -51,7 +51,7 @@ impl<T> gate::EachCpu<T, NoPreempt> for OneCpu<T> {
         self.offset as u64
     }
 
-    /// By the instruction of the module.
+    /// Adds the offset by the instruction of the module.
     #[inline(always)]
     unsafe fn at<'a>(word: u64, _guard: &NoPreempt) -> &'a T {
         let address: usize;
@@ -200,7 +200,7 @@ pub(crate) struct Pages {
 
 // SAFETY: This is plain memory. The owner decides which code writes where.
 unsafe impl Send for Pages {}
-// SAFETY: As above.
+// SAFETY: As for `Send`.
 unsafe impl Sync for Pages {}
 
 impl Pages {

@@ -15,7 +15,7 @@ const RESULT: &str = "ret";
 /// The name of the field with a call's duration.
 const DURATION: &str = "duration_ns";
 
-/// The reason for which there is no such line.
+/// The reason why a specification has no line.
 #[derive(Debug)]
 pub enum Refusal {
     /// The specification is wrong.

@@ -258,7 +258,7 @@ impl Source<'_> {
 mod tests {
     use super::*;
 
-    /// The settings that a recording makes of the file `text`.
+    /// The settings of a recording with the file `text`.
     fn recorded(text: &str) -> Config {
         let mut config = parse("f", text).unwrap();
         config.setup.complete_first();

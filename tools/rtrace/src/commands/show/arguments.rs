@@ -24,7 +24,7 @@ pub struct Form {
     pub kind: Kind,
     fields: Vec<Field>,
     contexts: Vec<Field>,
-    /// The field whose value says which other fields count.
+    /// The field whose value decides which other arguments the call uses.
     flags: Option<usize>,
     /// Whether the events have lines.
     pub is_picked: bool,

@@ -37,7 +37,7 @@ const CONTEXTS: [(&str, &str); 6] = [
 /// Contexts that are the same at both ends of a call.
 const CONSTANT: [&str; 3] = ["pid", "tid", "common_pid"];
 
-/// The call that starts a command. Its begin is always recorded: what comes before is rtrace's.
+/// The call that starts a command. Its begin is always recorded, because earlier calls of the process are rtrace's.
 const STARTS: &str = "execve";
 
 /// Number of CPUs that an expression may name.
@@ -269,7 +269,7 @@ enum Source {
     Context(String),
 }
 
-/// The values that a filter compares, as far as they are known.
+/// The values that a filter compares; [`None`] for an unknown one.
 #[derive(Clone, Debug, Default)]
 pub struct Values(Vec<Option<Held>>);
 

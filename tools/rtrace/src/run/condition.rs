@@ -86,7 +86,11 @@ fn event(text: &str, at: usize) -> Result<Condition, (usize, &'static str)> {
         }
         _ => return Err((at, "expected 'if' and a filter, or the end")),
     };
-    let pattern = pattern.to_owned();
+    // The begin of a call has its arguments.
+    let pattern = match decode::is_call(pattern) {
+        true => format!("syscalls:syscall_entry_{pattern}"),
+        false => pattern.to_owned(),
+    };
     Ok(Condition::Event { pattern, filter })
 }
 
@@ -175,6 +179,10 @@ mod tests {
                 "sched:sched_switch None".to_owned(),
             ),
             ("event:irq", "irq None".to_owned()),
+            (
+                "event:exit_group if error_code != 0",
+                r#"syscalls:syscall_entry_exit_group Some("error_code != 0")"#.to_owned(),
+            ),
             (
                 "event:a:b  if c == \"d if e\" ",
                 r#"a:b Some("c == \"d if e\"")"#.to_owned(),

@@ -68,6 +68,42 @@ pub fn zone_name(nanoseconds: Option<i64>) -> String {
     then.strftime("%Z").to_string()
 }
 
+/// Column of a table with times of the day. If the times are of several days, each has its date.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    has_dates: bool,
+}
+
+impl Column {
+    /// A column of these times, in nanoseconds since the epoch, as far as they are known.
+    pub fn of(times: impl Iterator<Item = Option<i64>>) -> Self {
+        let mut days = times.flatten().map(day);
+        let first = days.next();
+        let has_dates = first.is_some_and(|first| days.any(|day| day != first));
+        Self { has_dates }
+    }
+
+    /// Width of the column.
+    pub fn width(self) -> usize {
+        if self.has_dates {
+            29
+        } else {
+            18
+        }
+    }
+
+    /// A time, or a question mark if it is not known.
+    pub fn show(self, time: Option<i64>) -> String {
+        let Some(time) = time else {
+            return "?".to_owned();
+        };
+        match zoned(time.into()).filter(|_| self.has_dates) {
+            Some(time) => time.strftime("%Y-%m-%d %H:%M:%S.%9f").to_string(),
+            None => time_of_day(time),
+        }
+    }
+}
+
 /// Watches times that only grow for the begin of a new day.
 #[derive(Debug, Default)]
 pub struct Days {
@@ -248,6 +284,19 @@ mod tests {
         ] {
             assert!(wrong.parse::<PointInTime>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_column_has_dates_if_midnight_is_in_it() {
+        use_utc();
+        let late = 1_700_000_000_000_000_000;
+        let column = Column::of([Some(late), None, Some(late + 60 * S as i64)].into_iter());
+        assert_eq!(column.show(Some(late)), "22:13:20.000000000");
+        assert_eq!(column.show(None), "?");
+        let column = Column::of([None, Some(late), Some(late + 7200 * S as i64)].into_iter());
+        let shown = column.show(Some(late + 7200 * S as i64));
+        assert_eq!(shown, "2023-11-15 00:13:20.000000000");
+        assert_eq!(shown.len(), column.width());
     }
 
     #[test]

@@ -156,26 +156,30 @@ impl Answer for Found {
         if self.segments.is_empty() {
             return writeln!(out, "\nThread {} does not run in the trace.", self.tid);
         }
+        // The newest segments explain the end of the path.
+        let hidden = self.segments.len().saturating_sub(rows);
+        let times = self.segments[hidden..].iter().map(|row| row.from_ns);
+        let times = date::Column::of(times);
         let heading = format!(
-            "{:<18} {:>10} {:>8}  {:<16} {:<9} the critical path of {}",
+            "{:<width$} {:>10} {:>8}  {:<16} {:<9} the critical path of {}",
             format!("from ({})", date::zone_name(self.segments[0].from_ns)),
             "duration",
             "tid",
             "thread",
             "state",
-            name(Some(self.tid), self.comm.as_deref())
+            name(Some(self.tid), self.comm.as_deref()),
+            width = times.width()
         );
-        // The newest segments explain the end of the path.
-        let hidden = self.segments.len().saturating_sub(rows);
         table(out, &heading, &self.segments[hidden..], rows, |row| {
             format!(
-                "{:<18} {:>10} {:>8}  {:<16} {:<9} {}",
-                or_unknown(row.from_ns.map(date::time_of_day)),
+                "{:<width$} {:>10} {:>8}  {:<16} {:<9} {}",
+                times.show(row.from_ns),
                 duration(row.duration_ns),
                 row.tid,
                 or_unknown(row.comm.as_deref().map(printable)),
                 row.state,
-                row.what_for()
+                row.what_for(),
+                width = times.width()
             )
         })?;
         if hidden > 0 {

@@ -121,8 +121,9 @@ impl Found {
 
 fn longest(found: &RequestsFound, out: &mut String, rows: usize) -> fmt::Result {
     let first = found.longest.first().and_then(|request| request.begin_ns);
+    let times = date::Column::of(found.longest.iter().map(|request| request.begin_ns));
     let heading = format!(
-        "{:>10} {:>10}  {:<18} {:<8} {:<8} {:>12} {:>10} {:>8}  the longest requests",
+        "{:>10} {:>10}  {:<width$} {:<8} {:<8} {:>12} {:>10} {:>8}  the longest requests",
         "took",
         "to issue",
         format!("begin ({})", date::zone_name(first)),
@@ -130,20 +131,22 @@ fn longest(found: &RequestsFound, out: &mut String, rows: usize) -> fmt::Result 
         "",
         "sector",
         "bytes",
-        "tid"
+        "tid",
+        width = times.width()
     );
     table(out, &heading, &found.longest, rows, |request| {
         format!(
-            "{:>10} {:>10}  {:<18} {:<8} {:<8} {:>12} {:>10} {:>8}  {}",
+            "{:>10} {:>10}  {:<width$} {:<8} {:<8} {:>12} {:>10} {:>8}  {}",
             duration(request.total_ns),
             or_dash(request.queued_ns),
-            or_unknown(request.begin_ns.map(date::time_of_day)),
+            times.show(request.begin_ns),
             request.device,
             request.operation,
             request.sector,
             bytes(request.bytes),
             or_unknown(request.tid),
-            printable(&request.comm)
+            printable(&request.comm),
+            width = times.width()
         )
     })
 }

@@ -61,7 +61,7 @@ pub fn events<'a>(
         true => Err(Missing {
             option,
             events: "events of AUX areas",
-            record: "--aux-size 1M -e EVENT",
+            record: "--aux-size 1M -e EVENT".into(),
         }),
     }
 }

@@ -38,7 +38,7 @@ impl Cpus {
             return Err(Missing {
                 option: "--cpu",
                 events: "sched_switch",
-                record: "-e sched_switch,irq",
+                record: "-e sched_switch,irq".into(),
             });
         }
         let interrupts = Interrupts::new(catalogue);

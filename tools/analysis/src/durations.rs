@@ -3,6 +3,7 @@
 //! Figures of many durations, in memory that does not grow with their number.
 
 use super::text::or_dash;
+use ctf::EventLayout;
 use hdrhistogram::Histogram;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
@@ -107,6 +108,12 @@ impl Durations {
         .map(|time| format!(" {:>10}", known(time, self.count())))
         .concat()
     }
+}
+
+/// Returns the field with the duration of the call whose return the event is: a probe by `-k 'f -> ret'`
+/// records it.
+pub fn call_duration(layout: &EventLayout) -> Option<usize> {
+    layout.field("duration_ns")
 }
 
 /// Formats a duration. Returns a dash if `timed`, the number of timed calls, is 0.

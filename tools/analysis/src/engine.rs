@@ -6,12 +6,13 @@
 //! All views of a trace use the engine, so each quantity has one value. Missing events make the same values
 //! unknown in all views, because this depends on the events that a stream can have, not on the analyses.
 
+use super::choice::{Choice, Chosen};
 use super::head::Extent;
-use super::interrupts::Interrupts;
+use super::interrupts::{Interrupt, Interrupts};
 use super::loss::{Account, Loss};
 use super::schedule::{Happened, Kinds, Schedule, Span};
 use super::{Analysis, ByEvent, Catalogue, EventKey, Moment};
-use ctf::{Damage, Event, Item, Packet};
+use ctf::{Clock, Damage, Event, Item, Packet};
 use std::collections::HashMap;
 
 /// A receiver of an event.
@@ -51,6 +52,11 @@ pub struct Engine<A: ?Sized> {
     streams: Vec<Option<Stream>>,
     extent: Extent,
     account: Account,
+    clock: Clock,
+    /// The part of the trace that the analyses receive; all of it, if `None`.
+    choice: Option<Choice>,
+    /// The same, once the begin of the trace is known.
+    chosen: Option<Chosen>,
     /// Losses that the last item reported.
     losses: Vec<Loss>,
 }
@@ -121,8 +127,17 @@ impl<A: Analysis + ?Sized> Engine<A> {
             streams: Vec::new(),
             extent: Extent::default(),
             account,
+            clock: catalogue.metadata().clock,
+            choice: None,
+            chosen: None,
             losses: Vec::new(),
         }
+    }
+
+    /// Passes only the chosen part of the trace to the analyses. The schedule uses the whole trace.
+    pub fn choose(mut self, choice: &Choice) -> Self {
+        self.choice = (!choice.is_all()).then(|| choice.clone());
+        self
     }
 
     /// Returns the schedule.
@@ -135,9 +150,12 @@ impl<A: Analysis + ?Sized> Engine<A> {
         (&self.schedule, &mut self.analyses)
     }
 
-    /// Returns the time range of the packets that were read.
+    /// Returns the time range of the packets that were read, as far as it is chosen.
     pub fn extent(&self) -> Extent {
-        self.extent
+        match &self.chosen {
+            Some(chosen) => self.extent.part(chosen),
+            None => self.extent,
+        }
     }
 
     /// Returns contents and losses so far.
@@ -148,6 +166,13 @@ impl<A: Analysis + ?Sized> Engine<A> {
     /// Processes an item of the stream `number`. Returns the losses that the item reports.
     pub fn item(&mut self, number: usize, item: &Item<'_>) -> &[Loss] {
         self.losses.clear();
+        // The first packets of all streams precede every other item.
+        if !matches!(item, Item::Packet(_) | Item::Damaged { .. }) {
+            if let Some(choice) = self.choice.take() {
+                let begin = self.extent.begin();
+                self.chosen = Some(Chosen::new(choice, &self.clock, begin));
+            }
+        }
         match item {
             Item::Event(event) => {
                 if let Some(happened) = self.happen(number, event) {
@@ -253,8 +278,12 @@ impl<A: Analysis + ?Sized> Engine<A> {
         self.account.event(number);
         let cpu = self.stream(number)?.cpu;
         let happened = self.schedule.event(event, cpu, &mut self.spans);
-        hand_out_spans(&mut self.spans, &mut self.analyses, &self.schedule);
-        if let Some(switch) = happened.switch {
+        self.hand_out_spans();
+        let is_chosen = |switch: &_| {
+            let chosen = self.chosen.as_ref();
+            chosen.is_none_or(|chosen| chosen.has_switch(switch, event.timestamp, &self.schedule))
+        };
+        if let Some(switch) = happened.switch.filter(is_chosen) {
             let now = Moment::new(&self.schedule, event, &happened);
             for analysis in &mut self.analyses {
                 analysis.switch(&switch, &now);
@@ -266,7 +295,10 @@ impl<A: Analysis + ?Sized> Engine<A> {
     /// Passes an event to the analyses.
     pub fn analyse(&mut self, event: &Event<'_>, happened: &Happened<'_>) {
         let now = Moment::new(&self.schedule, event, happened);
-        for &place in &self.curious {
+        let chosen = self.chosen.as_ref();
+        let is_chosen = chosen
+            .is_none_or(|chosen| chosen.has(event.timestamp) && chosen.is_of(now.task.as_ref()));
+        for &place in self.curious.iter().filter(|_| is_chosen) {
             self.analyses[place].any(event, &now);
         }
         let key = (event.layout.stream_id, event.layout.id);
@@ -274,12 +306,22 @@ impl<A: Analysis + ?Sized> Engine<A> {
             match receiver {
                 Receiver::Interrupts if !self.schedule.has_interrupts(now.cpu) => {}
                 Receiver::Interrupts => {
-                    if let Some(interrupt) = self.interrupts.event(which, event, now.cpu) {
+                    let interrupt = self.interrupts.event(which, event, now.cpu);
+                    let is_chosen = |interrupt: &Interrupt<'_>| {
+                        let end = interrupt.from.saturating_add(interrupt.ticks);
+                        let running = self.schedule.running(interrupt.cpu);
+                        chosen.is_none_or(|chosen| {
+                            let is_of = |tid| chosen.is_of_thread(tid, &self.schedule);
+                            chosen.overlaps(interrupt.from, end) && running.is_none_or(is_of)
+                        })
+                    };
+                    if let Some(interrupt) = interrupt.filter(is_chosen) {
                         for analysis in &mut self.analyses {
                             analysis.interrupt(&interrupt, &self.schedule);
                         }
                     }
                 }
+                Receiver::Analysis(_) if !is_chosen => {}
                 Receiver::Analysis(place) => self.analyses[place].event(which, event, &now),
             }
         }
@@ -301,11 +343,12 @@ impl<A: Analysis + ?Sized> Engine<A> {
             }
         }
         self.schedule.end(time, &mut self.spans);
-        hand_out_spans(&mut self.spans, &mut self.analyses, &self.schedule);
+        self.hand_out_spans();
+        let extent = self.extent();
         Ended {
             analyses: self.analyses,
             account: self.account,
-            extent: self.extent,
+            extent,
         }
     }
 
@@ -313,10 +356,29 @@ impl<A: Analysis + ?Sized> Engine<A> {
         self.streams.get(number).copied().flatten()
     }
 
+    /// Passes the ended spans to the analyses.
+    fn hand_out_spans(&mut self) {
+        for span in self.spans.drain(..) {
+            let part = match &self.chosen {
+                Some(chosen) => chosen.part(span, &self.schedule),
+                None => Some(span),
+            };
+            for analysis in &mut self.analyses {
+                match &part {
+                    Some(part) => analysis.span(part, &self.schedule),
+                    None => analysis.around(&span),
+                }
+            }
+        }
+    }
+
     /// Passes a loss to the analyses.
     fn tell(&mut self, loss: Loss) {
-        for analysis in &mut self.analyses {
-            analysis.loss(&loss);
+        let chosen = self.chosen.as_ref();
+        if chosen.is_none_or(|chosen| chosen.overlaps(loss.from, loss.to)) {
+            for analysis in &mut self.analyses {
+                analysis.loss(&loss);
+            }
         }
         self.losses.push(loss);
     }
@@ -330,7 +392,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         stream.is_missing = true;
         let Stream { cpu, kinds, .. } = *stream;
         self.schedule.lose(cpu, kinds, time, &mut self.spans);
-        hand_out_spans(&mut self.spans, &mut self.analyses, &self.schedule);
+        self.hand_out_spans();
         if kinds.interrupts {
             self.interrupts.lose(cpu);
         }
@@ -341,19 +403,6 @@ impl<A: Analysis + ?Sized> Engine<A> {
             if kinds.schedule || kinds.pairs {
                 analysis.lost(&self.schedule, time);
             }
-        }
-    }
-}
-
-/// Passes the ended spans to the analyses.
-fn hand_out_spans<A: Analysis + ?Sized>(
-    spans: &mut Vec<Span>,
-    analyses: &mut [Box<A>],
-    schedule: &Schedule,
-) {
-    for span in spans.drain(..) {
-        for analysis in &mut *analyses {
-            analysis.span(&span, schedule);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 //! The head of every report, which identifies the trace.
 
+use super::choice::Chosen;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,6 +39,13 @@ impl Extent {
     pub fn add(&mut self, begin: u64, end: u64) {
         let (first, last) = self.known.unwrap_or((begin, end));
         self.known = Some((first.min(begin), last.max(end)));
+    }
+
+    /// Returns the chosen part.
+    pub fn part(self, chosen: &Chosen) -> Self {
+        Self {
+            known: self.known.map(|range| chosen.clip(range)),
+        }
     }
 
     /// Returns the begin of the first packet; 0 if there is none.

@@ -32,7 +32,7 @@ impl Irq {
             return Err(Missing {
                 option: "--irq",
                 events: "irq_handler_entry and irq_handler_exit, or irq_softirq_entry and irq_softirq_exit",
-                record: "-e irq",
+                record: "-e irq".into(),
             });
         }
         Ok(Self {

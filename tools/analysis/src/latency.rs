@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Time from the wake-up of threads until they run (`--latency`).
+//! Time from the wake-up or the preemption of threads until they run, and what their CPU did meanwhile
+//! (`--latency`).
 
 use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
 use super::longest::Longest;
 use super::schedule::{Schedule, Span, State};
 use super::tasks::Life;
-use super::text::{more, or_unknown, table};
+use super::text::{more, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use ahash::{HashMap, HashMapExt};
 use ctf::Clock;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write};
 use std::slice;
 use terminal::{date, duration, printable};
@@ -20,21 +22,42 @@ use terminal::{date, duration, printable};
 /// Number of characters of the histogram's longest bar.
 const BAR: u64 = 50;
 
-/// Analysis of the wake-ups of a trace.
+/// Number of activities of a CPU that are kept to explain waits.
+const RECENT: usize = 64;
+
+/// Analysis of the waits of a trace for a CPU.
 pub struct Latency {
     clock: Clock,
+    /// Whether the trace has wake-ups. Otherwise only waits after a preemption are known.
+    has_wakeups: bool,
     durations: Durations,
     /// Numbers of waits by the number of binary digits of the nanoseconds. The last entry also counts
     /// longer waits.
     powers: [u64; u64::BITS as usize],
     worst: Longest<Wait>,
+    /// Waits after a preemption.
+    preempted: Durations,
+    worst_preempted: Longest<Wait>,
+    /// The newest activities of each CPU, the oldest first.
+    recent: HashMap<usize, VecDeque<Span>>,
     threads: HashMap<(i64, Life), Thread>,
 }
 
-/// A wait: the CPU on which the thread then ran, and the thread.
+/// A wait: the CPU on which the thread then ran, the thread, and the thread that ran there longest meanwhile.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Wait {
     cpu: u32,
+    tid: i64,
+    comm: String,
+    ran: Option<Ran>,
+}
+
+/// A thread that ran while another one waited for its CPU.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Ran {
+    /// Time during the wait.
+    took_ns: u64,
+    /// The thread; 0 is the idle task.
     tid: i64,
     comm: String,
 }
@@ -57,16 +80,17 @@ impl Latency {
         let missing = |events| Missing {
             option: "--latency",
             events,
-            record: "-e sched_switch,sched_waking,sched_wakeup,sched_wakeup_new",
+            record: "-e sched_switch,sched_waking,sched_wakeup,sched_wakeup_new".into(),
         };
         if !catalogue.has_switches() {
             return Err(missing("sched_switch"));
         }
-        if !catalogue.has_wakeups() {
-            return Err(missing("sched_waking or sched_wakeup"));
-        }
         Ok(Self {
             clock: catalogue.metadata().clock,
+            has_wakeups: catalogue.has_wakeups(),
+            preempted: Durations::new(),
+            worst_preempted: Longest::new(),
+            recent: HashMap::new(),
             durations: Durations::new(),
             powers: [0; u64::BITS as usize],
             worst: Longest::new(),
@@ -75,14 +99,78 @@ impl Latency {
     }
 }
 
+impl Latency {
+    /// Notes that a thread ran.
+    fn note(&mut self, span: &Span) {
+        let Some(cpu) = span.cpu.filter(|_| span.state == State::Running) else {
+            return;
+        };
+        let recent = self.recent.entry(cpu).or_default();
+        if recent.len() == RECENT {
+            recent.pop_front();
+        }
+        recent.push_back(*span);
+    }
+
+    /// Returns the thread that ran longest on a CPU during a wait, as far as it is known.
+    fn ran(&self, cpu: usize, wait: &Span, schedule: &Schedule) -> Option<Ran> {
+        let mut times: BTreeMap<i64, u64> = BTreeMap::new();
+        for span in self.recent.get(&cpu)?.iter().rev() {
+            if span.to <= wait.from {
+                break;
+            }
+            let ticks = span
+                .to
+                .min(wait.to)
+                .saturating_sub(span.from.max(wait.from));
+            let time = times.entry(span.tid).or_default();
+            *time = time.saturating_add(ticks);
+        }
+        let (tid, ticks) = times.into_iter().max_by_key(|(_, ticks)| *ticks)?;
+        let comm = schedule.comm(tid).unwrap_or_default();
+        (ticks > 0).then(|| Ran {
+            took_ns: self.clock.nanoseconds(ticks),
+            tid,
+            comm: String::from_utf8_lossy(comm).into_owned(),
+        })
+    }
+
+    /// Takes a wait of a thread that was preempted, or that yielded.
+    fn preempted(&mut self, span: &Span, cpu: usize, schedule: &Schedule) {
+        let latency_ns = self.clock.nanoseconds(span.ticks());
+        self.preempted.add(latency_ns);
+        if self.worst_preempted.keeps(latency_ns) {
+            let comm = schedule.comm(span.tid).unwrap_or_default();
+            let wait = Wait {
+                cpu: schedule.number(cpu),
+                tid: span.tid,
+                comm: String::from_utf8_lossy(comm).into_owned(),
+                ran: self.ran(cpu, span, schedule),
+            };
+            self.worst_preempted.add(latency_ns, span.from, || wait);
+        }
+    }
+}
+
 impl Analysis for Latency {
+    fn around(&mut self, span: &Span) {
+        self.note(span);
+    }
+
     fn span(&mut self, span: &Span, schedule: &Schedule) {
-        let (State::Runnable { woken: true }, true, Some(cpu)) =
-            (span.state, span.is_complete, span.cpu)
+        self.note(span);
+        let (State::Runnable { woken }, true, Some(cpu)) = (span.state, span.is_complete, span.cpu)
         else {
             return;
         };
+        if !woken {
+            return self.preempted(span, cpu, schedule);
+        }
         let latency_ns = self.clock.nanoseconds(span.ticks());
+        let ran = match self.worst.keeps(latency_ns) {
+            true => self.ran(cpu, span, schedule),
+            false => None,
+        };
         self.durations.add(latency_ns);
         let digits = (u64::BITS - latency_ns.leading_zeros()) as usize;
         self.powers[digits.min(self.powers.len() - 1)] += 1;
@@ -98,6 +186,7 @@ impl Analysis for Latency {
             cpu: schedule.number(cpu),
             tid: span.tid,
             comm: thread.comm.clone(),
+            ran,
         });
     }
 
@@ -112,6 +201,13 @@ impl Analysis for Latency {
             .map_or(0..0, |(first, last)| first..last + 1);
         Box::new(Found {
             percentile_error: PERCENTILE_ERROR,
+            wakeups_recorded: self.has_wakeups,
+            preempted: Preempted {
+                durations: self.preempted,
+                worst: rows(self.worst_preempted, clock, |worst, since_ns| {
+                    WorstPreempted { worst, since_ns }
+                }),
+            },
             durations: self.durations,
             histogram: range
                 .map(|digits| Bar {
@@ -120,17 +216,10 @@ impl Analysis for Latency {
                     count: self.powers[digits],
                 })
                 .collect(),
-            worst: self
-                .worst
-                .into_sorted()
-                .map(|wait| Worst {
-                    latency_ns: wait.nanoseconds,
-                    woken_ns: i64::try_from(clock.since_epoch(wait.since.0)).ok(),
-                    cpu: wait.what.cpu,
-                    tid: wait.what.tid,
-                    comm: wait.what.comm,
-                })
-                .collect(),
+            worst: rows(self.worst, clock, |worst, woken_ns| WorstWoken {
+                worst,
+                woken_ns,
+            }),
             threads: threads
                 .into_iter()
                 .map(|((tid, _), thread)| Thread {
@@ -143,16 +232,36 @@ impl Analysis for Latency {
     }
 }
 
+/// Returns the rows of the longest waits, each made from its values and its begin since the epoch.
+fn rows<T>(waits: Longest<Wait>, clock: Clock, row: impl Fn(Worst, Option<i64>) -> T) -> Vec<T> {
+    let rows = waits.into_sorted().map(|wait| {
+        let begin = i64::try_from(clock.since_epoch(wait.since.0)).ok();
+        let worst = Worst {
+            latency_ns: wait.nanoseconds,
+            cpu: wait.what.cpu,
+            tid: wait.what.tid,
+            comm: wait.what.comm,
+            ran: wait.what.ran,
+        };
+        row(worst, begin)
+    });
+    rows.collect()
+}
+
 /// Answer to `--latency`.
 #[derive(Debug, Serialize)]
 struct Found {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
+    /// Whether wake-ups are in the trace. Otherwise only waits after a preemption are known.
+    wakeups_recorded: bool,
+    /// Waits of preempted threads, and of threads that yielded.
+    preempted: Preempted,
     #[serde(flatten)]
     durations: Durations,
     histogram: Vec<Bar>,
     /// The longest waits.
-    worst: Vec<Worst>,
+    worst: Vec<WorstWoken>,
     /// All threads that were woken, the one with the longest wait first.
     threads: Vec<Thread>,
 }
@@ -165,16 +274,43 @@ struct Bar {
     count: u64,
 }
 
+/// Waits after a preemption.
+#[derive(Debug, Serialize)]
+struct Preempted {
+    #[serde(flatten)]
+    durations: Durations,
+    /// The longest waits.
+    worst: Vec<WorstPreempted>,
+}
+
 /// A long wait.
 #[derive(Debug, Serialize)]
 struct Worst {
     latency_ns: u64,
-    /// Time of the wake-up since the epoch.
-    woken_ns: Option<i64>,
     /// CPU on which the thread then ran.
     cpu: u32,
     tid: i64,
     comm: String,
+    /// The thread that ran there longest meanwhile.
+    ran: Option<Ran>,
+}
+
+/// A long wait after a wake-up.
+#[derive(Debug, Serialize)]
+struct WorstWoken {
+    #[serde(flatten)]
+    worst: Worst,
+    /// Time of the wake-up since the epoch.
+    woken_ns: Option<i64>,
+}
+
+/// A long wait after a preemption.
+#[derive(Debug, Serialize)]
+struct WorstPreempted {
+    #[serde(flatten)]
+    worst: Worst,
+    /// Time of the preemption since the epoch.
+    since_ns: Option<i64>,
 }
 
 impl Answer for Found {
@@ -187,26 +323,90 @@ impl Answer for Found {
     }
 
     fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
-        let times = &self.durations;
-        if times.count() == 0 {
-            return writeln!(out, "\nNo thread was woken and then ran.");
+        if self.durations.count() == 0 && self.wakeups_recorded {
+            writeln!(out, "\nNo thread was woken and then ran.")?;
         }
-        let heading = format!(
-            "{:>10}{HEADINGS}  from a wake-up until the thread runs",
-            "wake-ups"
-        );
-        table(out, &heading, slice::from_ref(times), 1, |times| {
-            format!("{:>10}{}", times.count(), times.columns())
-        })?;
-        writeln!(out, "{}", accuracy(self.percentile_error))?;
-        writeln!(
-            out,
-            "Waits of preempted threads are not counted here; --threads counts them."
-        )?;
-        self.bars(out)?;
-        self.longest(out, rows)?;
-        self.threads(out, rows)
+        let what = "from a wake-up until the thread runs";
+        summary(out, &self.durations, "wake-ups", what)?;
+        let preempted = &self.preempted;
+        let what = "from a preemption until the thread runs again";
+        summary(out, &preempted.durations, "preempted", what)?;
+        if self.durations.count().max(preempted.durations.count()) > 0 {
+            writeln!(out, "{}", accuracy(self.percentile_error))?;
+        }
+        if !self.wakeups_recorded {
+            writeln!(
+                out,
+                "Wake-ups are not in the trace, so only waits after a preemption are known. `rtrace record -e sched_waking` records them."
+            )?;
+        }
+        if self.durations.count() > 0 {
+            self.bars(out)?;
+        }
+        let woken = self.worst.iter().map(|row| (row.woken_ns, &row.worst));
+        longest(out, rows, "woken", woken, "the longest waits")?;
+        let worst = preempted.worst.iter();
+        let worst = worst.map(|row| (row.since_ns, &row.worst));
+        let what = "the longest waits after a preemption";
+        longest(out, rows, "preempted", worst, what)?;
+        if self.durations.count() > 0 {
+            self.threads(out, rows)?;
+        }
+        Ok(())
     }
+}
+
+/// Writes a table with one row: the number of waits, and their length.
+fn summary(out: &mut String, times: &Durations, label: &str, what: &str) -> fmt::Result {
+    if times.count() == 0 {
+        return Ok(());
+    }
+    let heading = format!("{label:>10}{HEADINGS}  {what}");
+    table(out, &heading, slice::from_ref(times), 1, |times| {
+        format!("{:>10}{}", times.count(), times.columns())
+    })
+}
+
+/// Writes a table of waits, each with the time of its begin.
+fn longest<'a>(
+    out: &mut String,
+    rows: usize,
+    begin: &str,
+    waits: impl Iterator<Item = (Option<i64>, &'a Worst)>,
+    what: &str,
+) -> fmt::Result {
+    let waits: Vec<_> = waits.collect();
+    let Some((first, _)) = waits.first() else {
+        return Ok(());
+    };
+    let times = date::Column::of(waits.iter().map(|(begin, _)| *begin));
+    let heading = format!(
+        "{:>10}  {:<width$} {:>5} {:>8}  {what}",
+        "waited",
+        format!("{begin} ({})", date::zone_name(*first)),
+        "CPU",
+        "tid",
+        width = times.width()
+    );
+    table(out, &heading, &waits, rows, |(begin, wait)| {
+        let ran = wait.ran.as_ref().map(|ran| {
+            let who = match ran.tid {
+                0 => "idle".to_owned(),
+                tid => format!("{}-{tid}", printable(&ran.comm)),
+            };
+            format!("  ({who} ran {} of it)", duration(ran.took_ns))
+        });
+        format!(
+            "{:>10}  {:<width$} {:>5} {:>8}  {}{}",
+            duration(wait.latency_ns),
+            times.show(*begin),
+            wait.cpu,
+            wait.tid,
+            printable(&wait.comm),
+            ran.unwrap_or_default(),
+            width = times.width()
+        )
+    })
 }
 
 impl Found {
@@ -225,27 +425,6 @@ impl Found {
                 duration(bar.below_ns),
                 bar.count,
                 "#".repeat(length as usize)
-            )
-        })
-    }
-
-    fn longest(&self, out: &mut String, rows: usize) -> fmt::Result {
-        let first = self.worst.first().and_then(|wait| wait.woken_ns);
-        let heading = format!(
-            "{:>10}  {:<18} {:>5} {:>8}  the longest waits",
-            "waited",
-            format!("woken ({})", date::zone_name(first)),
-            "CPU",
-            "tid"
-        );
-        table(out, &heading, &self.worst, rows, |wait| {
-            format!(
-                "{:>10}  {:<18} {:>5} {:>8}  {}",
-                duration(wait.latency_ns),
-                or_unknown(wait.woken_ns.map(date::time_of_day)),
-                wait.cpu,
-                wait.tid,
-                printable(&wait.comm)
             )
         })
     }

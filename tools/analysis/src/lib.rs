@@ -13,6 +13,7 @@ mod busy;
 mod by_event;
 mod calls;
 mod catalogue;
+pub mod choice;
 mod cpu;
 mod critical_path;
 pub mod delay;
@@ -53,6 +54,7 @@ use loss::Loss;
 use schedule::{Happened, Schedule, Span};
 use schedule_events::Switch;
 use serde_json::Value as Json;
+use std::borrow::Cow;
 use std::fmt;
 use whose::{Owner, Task};
 
@@ -83,6 +85,9 @@ pub trait Analysis {
 
     /// Handles a span: an activity of a thread has ended, or is not known any more.
     fn span(&mut self, _span: &Span, _schedule: &Schedule) {}
+
+    /// Handles a span of a thread that is not chosen. It can explain a wait of a chosen thread.
+    fn around(&mut self, _span: &Span) {}
 
     /// Returns whether the analysis receives interrupts.
     fn wants_interrupts(&self) -> bool {
@@ -205,5 +210,5 @@ pub struct Missing {
     /// The needed events, in words.
     pub events: &'static str,
     /// Options of `rtrace record` that record these events.
-    pub record: &'static str,
+    pub record: Cow<'static, str>,
 }

@@ -33,14 +33,19 @@ impl<T: Ord> Longest<T> {
         }
     }
 
+    /// Returns whether an operation of this duration would be kept.
+    pub fn keeps(&self, nanoseconds: u64) -> bool {
+        let is_longer = |Reverse(least): &Reverse<Entry<T>>| nanoseconds > least.nanoseconds;
+        self.heap.len() < KEPT || self.heap.peek().is_some_and(is_longer)
+    }
+
     /// Adds an operation that began at `since`, in clock ticks. Calls `what` for its description only if
     /// the operation is kept.
     pub fn add(&mut self, nanoseconds: u64, since: u64, what: impl FnOnce() -> T) {
+        if !self.keeps(nanoseconds) {
+            return;
+        }
         if self.heap.len() == KEPT {
-            let is_longer = |Reverse(least): &Reverse<Entry<T>>| nanoseconds > least.nanoseconds;
-            if !self.heap.peek().is_some_and(is_longer) {
-                return;
-            }
             self.heap.pop();
         }
         self.heap.push(Reverse(Entry {

@@ -2,6 +2,7 @@
 
 //! One pass over a trace, in order of time, for all questions.
 
+use super::choice::Choice;
 use super::engine::{Ended, Engine};
 use super::head::{Extent, Head};
 use super::loss::{Account, Losses};
@@ -49,15 +50,16 @@ pub fn each<E: From<system::Error>>(
     Ok(true)
 }
 
-/// Reads the whole trace. Calls `progress` with the size of each packet that was read.
+/// Reads the chosen part of a trace. Calls `progress` with the size of each packet that was read.
 pub fn read<'a>(
     dir: &Path,
     trace: &'a Trace,
     catalogue: &Catalogue<'_>,
     analyses: Vec<Box<dyn Analysis + 'a>>,
+    choice: &Choice,
     progress: impl Fn(u64),
 ) -> system::Result<Answers> {
-    let mut engine = Engine::new(catalogue, Account::of(trace), analyses);
+    let mut engine = Engine::new(catalogue, Account::of(trace), analyses).choose(choice);
     let progress = |bytes| {
         progress(bytes);
         Ok::<_, system::Error>(())

@@ -10,7 +10,7 @@ use super::irq::Irq;
 use super::latency::Latency;
 use super::locks::Locks;
 use super::profile::Profile;
-use super::syscalls::Syscalls;
+use super::syscalls::{By, Syscalls};
 use super::threads::{Sort, Threads};
 use super::{Analysis, Catalogue, Missing};
 use std::path::Path;
@@ -21,8 +21,8 @@ use terminal::date::PointInTime;
 pub enum Question {
     /// The system calls of the trace.
     Syscalls {
-        /// Whether to list the calls of each process, too.
-        by_process: bool,
+        /// Rows of the second table.
+        by: By,
     },
     /// The time from the wake-up of threads until they run.
     Latency,
@@ -55,7 +55,7 @@ pub enum Question {
 impl Question {
     /// Every question without further arguments.
     pub const ALL: [Self; 8] = [
-        Self::Syscalls { by_process: true },
+        Self::Syscalls { by: By::Process },
         Self::Latency,
         Self::Threads {
             sort: Sort::Running,
@@ -75,7 +75,7 @@ impl Question {
         catalogue: &Catalogue<'_>,
     ) -> Result<Box<dyn Analysis>, Missing> {
         Ok(match self {
-            Self::Syscalls { by_process } => Box::new(Syscalls::new(catalogue, by_process)?),
+            Self::Syscalls { by } => Box::new(Syscalls::new(catalogue, by)?),
             Self::Latency => Box::new(Latency::new(catalogue)?),
             Self::Threads { sort } => Box::new(Threads::new(catalogue, sort)?),
             Self::Cpu => Box::new(Cpus::new(catalogue)?),

@@ -3,11 +3,13 @@
 //! Overview of a trace, for a report without a question.
 
 use super::busy::{BusyTasks, Task};
+use super::choice::Choice;
+use super::durations::{call_duration, Durations};
 use super::head::Head;
 use super::loss::{Content, Losses};
 use super::pass;
 use super::schedule::{Schedule, Span};
-use super::{key, Analysis, ByEvent, Catalogue, Moment};
+use super::{bits, key, Analysis, ByEvent, Catalogue, EventKey, Moment};
 use ctf::{name_of, Event};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -32,6 +34,9 @@ pub struct Summary {
     pub channels: Vec<Channel>,
     /// The tasks that used the CPUs, the busiest first.
     pub tasks: Vec<Task>,
+    /// Calls of the functions whose return was recorded with a duration (`-k 'f -> ret'`), the longest
+    /// total first.
+    pub probes: Vec<Probe>,
     /// Warnings about the trace.
     pub warnings: Vec<String>,
 }
@@ -45,6 +50,16 @@ pub struct EventCount {
     pub channel: String,
     /// Number of records.
     pub count: u64,
+}
+
+/// Row of an event at the return of a function.
+#[derive(Clone, Debug, Serialize)]
+pub struct Probe {
+    /// Name of the event.
+    pub name: String,
+    /// Durations of the calls.
+    #[serde(flatten)]
+    pub durations: Durations,
 }
 
 /// Row of a CPU.
@@ -74,12 +89,16 @@ pub struct Channel {
 }
 
 impl Summary {
-    /// Reads the whole trace. Calls `progress` with the size of each part that was read.
-    pub fn of(dir: &Path, trace: &Trace, progress: impl Fn(u64)) -> Result<Self> {
+    /// Summarises the chosen part of a trace. Streams have a row only if the whole trace is chosen. Calls
+    /// `progress` with the size of each part that was read.
+    pub fn of(dir: &Path, trace: &Trace, choice: &Choice, progress: impl Fn(u64)) -> Result<Self> {
         let catalogue = Catalogue::new(&trace.metadata);
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered {
+            probes: probes(&catalogue),
+            ..Gathered::default()
+        };
         let gather = Box::new(Gather(&mut gathered));
-        let answers = pass::read(dir, trace, &catalogue, vec![gather], progress)?;
+        let answers = pass::read(dir, trace, &catalogue, vec![gather], choice, progress)?;
         let (mut cpus, mut channels) = (Vec::new(), BTreeMap::new());
         for stream in answers.account.streams() {
             let Some((stream_id, cpu)) = stream.place else {
@@ -106,11 +125,16 @@ impl Summary {
             cpu.busy_ns = clock.nanoseconds(times.busy);
             cpu.unknown_ns = clock.nanoseconds(times.unknown(answers.extent.ticks()));
         }
+        if !choice.is_all() {
+            cpus.clear();
+            channels.clear();
+        }
         Ok(Self {
             head: answers.head,
             losses: answers.losses,
             events,
             tasks: gathered.tasks.sorted(clock),
+            probes: gathered.probes(),
             cpus,
             channels,
             warnings: answers.warnings,
@@ -189,17 +213,41 @@ fn nothing_but(lost: u64) -> Content {
     }
 }
 
-/// Numbers of events, and CPU time of tasks.
+/// Returns the events that have the duration of a call, each with the field of the duration.
+fn probes(catalogue: &Catalogue<'_>) -> Vec<(EventKey, usize, Probe)> {
+    let timed = catalogue.events().filter_map(|layout| {
+        let probe = Probe {
+            name: layout.name.clone(),
+            durations: Durations::new(),
+        };
+        Some((key(layout), call_duration(layout)?, probe))
+    });
+    timed.collect()
+}
+
+/// Numbers of events, CPU time of tasks, and durations of calls.
 #[derive(Default)]
 struct Gathered {
     counts: ByEvent<u64>,
     tasks: BusyTasks,
+    probes: Vec<(EventKey, usize, Probe)>,
 }
 
 /// Analysis that fills [`Gathered`].
 struct Gather<'a>(&'a mut Gathered);
 
 impl Analysis for Gather<'_> {
+    fn events(&self) -> Vec<EventKey> {
+        self.0.probes.iter().map(|(key, ..)| *key).collect()
+    }
+
+    fn event(&mut self, which: usize, event: &Event<'_>, _now: &Moment<'_>) {
+        let (_, field, probe) = &mut self.0.probes[which];
+        if let Some(took) = bits(event.value(*field)) {
+            probe.durations.add(took);
+        }
+    }
+
     fn wants_all(&self) -> bool {
         true
     }
@@ -214,6 +262,20 @@ impl Analysis for Gather<'_> {
 }
 
 impl Gathered {
+    /// Returns the probes that have calls.
+    fn probes(&self) -> Vec<Probe> {
+        let probes = self.probes.iter().map(|(.., probe)| probe);
+        let mut probes: Vec<_> = probes
+            .filter(|probe| probe.durations.count() > 0)
+            .cloned()
+            .collect();
+        probes.sort_by(|a, b| {
+            let total = |probe: &Probe| probe.durations.total_ns();
+            total(b).cmp(&total(a)).then_with(|| a.name.cmp(&b.name))
+        });
+        probes
+    }
+
     /// Returns the counted events of these channels, which are given by stream class.
     fn events(&self, trace: &Trace, channels: &BTreeMap<u32, Channel>) -> Vec<EventCount> {
         let mut events: Vec<_> = self

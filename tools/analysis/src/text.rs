@@ -2,6 +2,7 @@
 
 //! The report without a question as text.
 
+use super::durations::{accuracy, HEADINGS, PERCENTILE_ERROR};
 use super::head::Head;
 use super::loss::Losses;
 use super::summary::Summary;
@@ -17,6 +18,7 @@ pub fn render(summary: &Summary, rows: usize) -> std::result::Result<String, std
     cpus(&mut out, summary)?;
     channels(&mut out, summary)?;
     tasks(&mut out, summary, rows)?;
+    probes(&mut out, summary, rows)?;
     close(&mut out, &summary.losses)?;
     Ok(out)
 }
@@ -63,7 +65,11 @@ fn events(out: &mut String, summary: &Summary, rows: usize) -> Result {
     more(out, summary.events.len(), rows, "event types")
 }
 
+/// Writes the table of CPUs. A part of a trace has none.
 fn cpus(out: &mut String, summary: &Summary) -> Result {
+    if summary.cpus.is_empty() {
+        return Ok(());
+    }
     writeln!(
         out,
         "\n{HEADING}{:>5} {:>12} {:>10} {:>8} {:>12} {:>6} {:>10}{HEADING:#}",
@@ -133,6 +139,22 @@ fn tasks(out: &mut String, summary: &Summary, rows: usize) -> Result {
         )?;
     }
     more(out, summary.tasks.len(), rows, "tasks")
+}
+
+/// Writes the table of calls whose return was recorded with a duration, if there are any.
+fn probes(out: &mut String, summary: &Summary, rows: usize) -> Result {
+    if summary.probes.is_empty() {
+        return Ok(());
+    }
+    let heading = format!("{:>10} {:>10}{HEADINGS}  returns", "calls", "total");
+    table(out, &heading, &summary.probes, rows, |probe| {
+        let times = &probe.durations;
+        let (calls, total) = (times.count(), duration(times.total_ns()));
+        let name = printable(&probe.name);
+        format!("{calls:>10} {total:>10}{}  {name}", times.columns())
+    })?;
+    more(out, summary.probes.len(), rows, "probes")?;
+    writeln!(out, "{}", accuracy(PERCENTILE_ERROR))
 }
 
 /// Writes the end of a report.

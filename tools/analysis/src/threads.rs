@@ -67,7 +67,7 @@ impl Threads {
                 option: "--threads",
                 events: "sched_switch",
                 record:
-                    "-e sched_switch,sched_waking,sched_wakeup,sched_wakeup_new,sched_process_fork,task_rename",
+                    "-e sched_switch,sched_waking,sched_wakeup,sched_wakeup_new,sched_process_fork,task_rename".into(),
             });
         }
         let interrupts = Interrupts::new(catalogue);

@@ -135,7 +135,8 @@ impl Kind {
                     return Err(Missing {
                         option: "--off-cpu",
                         events: "sched_switch",
-                        record: "-e sched_switch --context comm,callstack-kernel,callstack-user",
+                        record: "-e sched_switch --context comm,callstack-kernel,callstack-user"
+                            .into(),
                     });
                 }
                 let folded = Folded::new(metadata, symbols(), off_cpu, shape);
@@ -173,7 +174,7 @@ fn without_stacks(option: &'static str) -> Missing {
     Missing {
         option,
         events: "call stacks",
-        record: "--context comm,callstack-kernel,callstack-user",
+        record: "--context comm,callstack-kernel,callstack-user".into(),
     }
 }
 

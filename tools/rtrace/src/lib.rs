@@ -55,9 +55,14 @@ pub fn main() -> ExitCode {
         Action::Report {
             dir,
             questions,
+            choice,
             output,
-        } => report::report(&dir, &questions, &output),
-        Action::Graph { dir, summary } => show::graph(&dir, summary),
+        } => report::report(&dir, &questions, &choice, &output),
+        Action::Graph {
+            dir,
+            choice,
+            summary,
+        } => show::graph(&dir, choice, summary),
         Action::Export(options) => export::export(&options),
         Action::Query(options) => query::query(&options),
         Action::ListQueries { dirs } => {

@@ -2,6 +2,7 @@
 
 //! `rtrace report`: what a trace holds.
 
+use analysis::choice::Choice;
 use analysis::loss::Damaged;
 use analysis::summary::Summary;
 use analysis::{pass, text, Analysis, Catalogue, Question};
@@ -26,9 +27,14 @@ pub enum Output {
     Served,
 }
 
-/// Prints a summary of the trace in `dir`, or the answers to the questions, if there are any. A page has both. Without
-/// a question, a page answers all questions that the trace can answer.
-pub fn report(dir: &Path, questions: &[Question], output: &Output) -> anyhow::Result<()> {
+/// Prints a summary of the chosen part of the trace in `dir`, or the answers to the questions, if there are any. A page
+/// has both, of the whole trace. Without a question, a page answers all questions that the trace can answer.
+pub fn report(
+    dir: &Path,
+    questions: &[Question],
+    choice: &Choice,
+    output: &Output,
+) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let bar = progress::reading(trace.bytes)?;
     let progress = |bytes| bar.inc(bytes);
@@ -39,8 +45,8 @@ pub fn report(dir: &Path, questions: &[Question], output: &Output) -> anyhow::Re
             bar.finish_and_clear();
             return serve(&trace, &gathered);
         }
-        _ if questions.is_empty() => summarise(dir, &trace, output, progress),
-        _ => answer(dir, &trace, questions, output, progress),
+        _ if questions.is_empty() => summarise(dir, &trace, choice, output, progress),
+        _ => answer(dir, &trace, (questions, choice), output, progress),
     };
     bar.finish_and_clear();
     let (text, warnings, verdict) = said?;
@@ -60,10 +66,11 @@ type Said = (String, Vec<String>, Result<(), Damaged>);
 fn summarise(
     dir: &Path,
     trace: &Trace,
+    choice: &Choice,
     output: &Output,
     progress: impl Fn(u64),
 ) -> anyhow::Result<Said> {
-    let summary = Summary::of(dir, trace, progress)?;
+    let summary = Summary::of(dir, trace, choice, progress)?;
     let text = match output {
         Output::Text { rows } => text::render(&summary, *rows)?,
         _ => harmless_json(serde_json::to_string_pretty(&summary)? + "\n"),
@@ -75,13 +82,13 @@ fn summarise(
 fn answer(
     dir: &Path,
     trace: &Trace,
-    questions: &[Question],
+    (questions, choice): (&[Question], &Choice),
     output: &Output,
     progress: impl Fn(u64),
 ) -> anyhow::Result<Said> {
     let catalogue = Catalogue::new(&trace.metadata);
     let analyses = analyses(dir, questions, &catalogue)?;
-    let answers = pass::read(dir, trace, &catalogue, analyses, progress)?;
+    let answers = pass::read(dir, trace, &catalogue, analyses, choice, progress)?;
     let text = match output {
         Output::Text { rows } => answers.text(*rows)?,
         _ => harmless_json(serde_json::to_string_pretty(&answers.object()?)? + "\n"),
@@ -121,7 +128,8 @@ impl Gathered {
             analyses(dir, questions, &catalogue)?
         };
         analyses.push(timeline.gather());
-        let answers = pass::read(dir, trace, &catalogue, analyses, progress)?;
+        let all = Choice::default();
+        let answers = pass::read(dir, trace, &catalogue, analyses, &all, progress)?;
         Ok(Self {
             timeline,
             answers,

@@ -76,7 +76,8 @@ impl CriticalPath {
         let missing = |events| Missing {
             option: "--critical-path",
             events,
-            record: "-e sched_switch,'sched_wak*',sched_process_fork,irq -e 'timer_*expire*'",
+            record: "-e sched_switch,'sched_wak*',sched_process_fork,irq -e 'timer_*expire*'"
+                .into(),
         };
         if !catalogue.has_switches() {
             return Err(missing("sched_switch"));

@@ -32,7 +32,7 @@ impl Locks {
             return Err(Missing {
                 option: "--locks",
                 events: "contention_begin and contention_end, or the system call futex, and sched_switch",
-                record: "-e contention_begin,contention_end,sched_switch -e 'syscall_*_futex*'",
+                record: "-e contention_begin,contention_end,sched_switch -e 'syscall_*_futex*'".into(),
             });
         }
         Ok(locks)

@@ -78,7 +78,8 @@ impl Profile {
                 events: "samples",
                 record:
                     "-e profile --context tid,comm,callstack-kernel,callstack-user --symbols` or \
-                         `rtrace profile",
+                         `rtrace profile"
+                        .into(),
             });
         }
         Ok(Self {

@@ -7,6 +7,8 @@ use crate::text::{more, or_unknown, table};
 use crate::Answer;
 use serde::Serialize;
 use serde_json::Value as Json;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use terminal::printable;
 
@@ -78,6 +80,52 @@ pub struct Found {
     calls: Vec<Call>,
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<Vec<ProcessCall>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<Vec<NameCall>>,
+}
+
+/// Row of a system call in all processes of a name.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct NameCall {
+    /// Name of the processes, if it is known.
+    pub comm: Option<String>,
+    /// Number of the processes that made the call.
+    pub processes: u64,
+    /// Name of the call.
+    pub name: String,
+    /// Number of calls.
+    pub calls: u64,
+    /// Number of failed calls.
+    pub errors: u64,
+    /// Number of calls whose duration is known.
+    pub timed: u64,
+    /// Total duration of these calls.
+    pub total_ns: u64,
+    /// Average duration of these calls.
+    average_ns: u64,
+    /// Duration of the longest of these calls.
+    pub max_ns: u64,
+}
+
+/// Returns the sums over all processes of a name. Rows with the longest total time come first.
+pub fn by_name(processes: Vec<ProcessCall>) -> Vec<NameCall> {
+    let mut names: BTreeMap<_, NameCall> = BTreeMap::new();
+    for call in processes {
+        let key = (call.comm.clone(), call.name.clone());
+        let row = names.entry(key).or_default();
+        (row.comm, row.name) = (call.comm, call.name);
+        row.processes += 1;
+        row.calls += call.calls;
+        row.errors += call.errors;
+        row.timed += call.timed;
+        row.total_ns = row.total_ns.saturating_add(call.total_ns);
+        row.max_ns = row.max_ns.max(call.max_ns);
+        row.average_ns = row.total_ns.checked_div(row.timed).unwrap_or(0);
+    }
+    let mut rows: Vec<_> = names.into_values().collect();
+    // Rows of equal times stay in the order of their names.
+    rows.sort_by_key(|row| Reverse((row.total_ns, row.calls)));
+    rows
 }
 
 impl Found {
@@ -87,6 +135,7 @@ impl Found {
         mut calls: Vec<Call>,
         mistaken: u64,
         mut processes: Option<Vec<ProcessCall>>,
+        names: Option<Vec<NameCall>>,
     ) -> Self {
         calls.retain(|call| call.calls > 0 || call.errors > 0);
         calls.sort_by(|a, b| {
@@ -109,6 +158,7 @@ impl Found {
             mistaken,
             calls,
             processes,
+            names,
         }
     }
 }
@@ -145,6 +195,9 @@ impl Answer for Found {
         if let Some(processes) = &self.processes {
             text_processes(processes, out, rows)?;
         }
+        if let Some(names) = &self.names {
+            text_names(names, out, rows)?;
+        }
         writeln!(out, "\n{}", accuracy(self.percentile_error))?;
         if self.untimed > 0 {
             writeln!(
@@ -163,6 +216,28 @@ impl Answer for Found {
         }
         Ok(())
     }
+}
+
+fn text_names(names: &[NameCall], out: &mut String, rows: usize) -> fmt::Result {
+    let heading = format!(
+        "{:>10} {:>8} {:>10} {:>10} {:>10} {:>9}  {:<16} system call",
+        "calls", "errors", "total", "average", "max", "processes", "name"
+    );
+    table(out, &heading, names, rows, |call| {
+        let time = |ns| known(ns, call.timed);
+        format!(
+            "{:>10} {:>8} {:>10} {:>10} {:>10} {:>9}  {:<16} {}",
+            call.calls,
+            call.errors,
+            time(call.total_ns),
+            time(call.average_ns),
+            time(call.max_ns),
+            call.processes,
+            or_unknown(call.comm.as_deref().map(printable)),
+            call.name
+        )
+    })?;
+    more(out, names.len(), rows, "rows")
 }
 
 fn text_processes(processes: &[ProcessCall], out: &mut String, rows: usize) -> fmt::Result {

@@ -15,17 +15,32 @@ use super::tasks::Life;
 use super::whose::Owner;
 use crate::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ahash::{HashMap, HashMapExt};
-use answer::{Call, Found, ProcessCall};
+use answer::{by_name, Call, Found, ProcessCall};
 use ctf::{Clock, Event, EventLayout, Type};
 pub use names::{is_end_of, CallName, Names, Which};
+
+/// Maximum number of calls that an error names.
+const NAMED_CALLS: usize = 8;
 
 /// Results that are errors: -1 to -4095.
 pub const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
 
+/// Rows of the second table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// There is no second table.
+    #[default]
+    Call,
+    /// A row for each process and call.
+    Process,
+    /// A row for each name of processes, and call.
+    Name,
+}
+
 /// Analysis of the system calls of a trace.
 pub struct Syscalls {
     clock: Clock,
-    by_process: bool,
+    by: By,
     events: Vec<(EventKey, EventKind)>,
     names: Names,
     /// Calls by the index of their name.
@@ -83,7 +98,7 @@ struct Open {
 
 impl Syscalls {
     /// Creates the analysis for a trace with these events.
-    pub fn new(catalogue: &Catalogue<'_>, by_process: bool) -> Result<Self, Missing> {
+    pub fn new(catalogue: &Catalogue<'_>, by: By) -> Result<Self, Missing> {
         let mut names = Names::default();
         let mut events = Vec::new();
         for layout in catalogue.events() {
@@ -98,10 +113,21 @@ impl Syscalls {
             };
             events.push((key(layout), kind));
         }
+        // The smallest recording that is enough.
+        let calls = names.all();
+        let calls = match calls.len() {
+            1..=NAMED_CALLS => calls.join(","),
+            _ => "syscalls".to_owned(),
+        };
+        let context = if by == By::Call {
+            "tid,comm"
+        } else {
+            "tid,pid,comm"
+        };
         let missing = |events| Missing {
             option: "--syscalls",
             events,
-            record: "-e syscalls,sched_switch,sched_process_fork,task_rename",
+            record: format!("-e {calls} --context {context}").into(),
         };
         let has = |entry| {
             let mut kinds = events.iter().map(|(_, kind)| kind);
@@ -116,7 +142,7 @@ impl Syscalls {
         }
         Ok(Self {
             clock: catalogue.metadata().clock,
-            by_process,
+            by,
             events,
             names,
             calls: Vec::new(),
@@ -142,7 +168,7 @@ impl Syscalls {
         if !kind.says_thread {
             *self.nameless.entry(now.cpu).or_default() += 1;
         }
-        if self.by_process {
+        if self.by != By::Call {
             self.process_call(owner, call, now).calls += 1;
         }
         if let Some(doer) = now.doer() {
@@ -165,7 +191,7 @@ impl Syscalls {
         if let Some(took) = took {
             call.durations.add(took);
         }
-        if self.by_process {
+        if self.by != By::Call {
             let owner = open.map_or_else(|| now.owner(), |open| open.what.owner);
             let call = self.process_call(owner, place, now);
             call.errors += u64::from(failed);
@@ -234,14 +260,19 @@ impl Analysis for Syscalls {
 
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         let Self {
-            by_process,
+            by,
             calls,
             mistaken,
             processes,
             ..
         } = *self;
-        let processes = by_process.then(|| processes.into_values().collect());
-        Box::new(Found::new(calls, mistaken, processes))
+        let processes: Vec<_> = processes.into_values().collect();
+        let (processes, names) = match by {
+            By::Call => (None, None),
+            By::Process => (Some(processes), None),
+            By::Name => (None, Some(by_name(processes))),
+        };
+        Box::new(Found::new(calls, mistaken, processes, names))
     }
 }
 

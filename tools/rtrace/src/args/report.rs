@@ -26,6 +26,11 @@ pub struct ReportArgs {
     #[arg(long, requires = "syscalls")]
     pub by_process: bool,
 
+    /// With --syscalls: also the sums of all processes of a name
+    #[arg(hide_short_help = true)]
+    #[arg(long, requires = "syscalls", conflicts_with = "by_process")]
+    pub by_name: bool,
+
     /// Wake-ups: how long threads waited for a CPU
     #[arg(long)]
     pub latency: bool,
@@ -81,13 +86,30 @@ pub struct ReportArgs {
     #[arg(long, value_name = "TID", value_parser = clap::value_parser!(i64).range(1..))]
     pub critical_path: Option<i64>,
 
-    /// The critical path up to TIME, not to the thread's end: 23:00:01, or +5s after the trace's begin
+    /// Only what happened from TIME on: 23:00:01, or +5s after the trace's begin
     ///
     /// A time of the day is the first one in the trace, as the reports show it; 2026-11-27T23:00:01 names the day.
-    /// A number is a time of the trace's clock in seconds.
+    /// A number is a time of the trace's clock in seconds. An operation that began before TIME is not timed.
     #[arg(hide_short_help = true)]
-    #[arg(long, value_name = "TIME", requires = "critical_path")]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["critical_path", "html", "serve"])]
+    pub from: Option<PointInTime>,
+
+    /// Only what happened up to TIME; with --critical-path, the path up to TIME and not to the thread's end
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["html", "serve"])]
     pub to: Option<PointInTime>,
+
+    /// Only what these processes did
+    #[arg(hide_short_help = true)]
+    #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["critical_path", "cpu", "irq", "html", "serve"])]
+    pub pids: Vec<u32>,
+
+    /// Only what threads of this name did: a name, or a pattern with *, ? and [...]
+    #[arg(hide_short_help = true)]
+    #[arg(long = "comm", value_name = "NAME", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["critical_path", "cpu", "irq", "html", "serve"])]
+    pub comms: Vec<String>,
 
     /// Calls of functions as a tree, with durations
     ///

@@ -9,6 +9,7 @@ use clap_complete::engine::ArgValueCompleter;
 use network::parse_address;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use terminal::date::PointInTime;
 
 /// Print the system calls of COMMAND, or other events, a line each; without COMMAND, those of all tasks
 ///
@@ -73,6 +74,29 @@ pub struct ShowArgs {
     ])]
     pub input: Option<Option<PathBuf>>,
 
+    /// With -i: only what happened from TIME on: 23:00:01, or +5s after the trace's begin
+    ///
+    /// A time of the day is the first one in the trace; 2026-11-27T23:00:01 names the day. A number is a time of the
+    /// trace's clock in seconds.
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "TIME", requires = "input")]
+    pub from: Option<PointInTime>,
+
+    /// With -i: only what happened up to TIME
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "TIME", requires = "input")]
+    pub to: Option<PointInTime>,
+
+    /// With -i: only what threads of this name did: a name, or a pattern with *, ? and [...]
+    #[arg(hide_short_help = true)]
+    #[arg(
+        long = "comm",
+        value_name = "NAME",
+        value_delimiter = ',',
+        requires = "input"
+    )]
+    pub comms: Vec<String>,
+
     /// Print the trace that a receiver (`rtraced --listen`) gets at this moment, from its beginning
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
@@ -105,6 +129,11 @@ pub struct ShowArgs {
     #[arg(hide_short_help = true)]
     #[arg(long, conflicts_with_all = ["functions", "graph", "summary_only"])]
     pub summary: bool,
+
+    /// With -c: print the table as one JSON object, with all rows
+    #[arg(hide_short_help = true)]
+    #[arg(long, requires = "summary_only", conflicts_with = "rows")]
+    pub json: bool,
 
     /// Rows in the table; 0 for all
     #[arg(hide_short_help = true)]

@@ -13,6 +13,7 @@ use crate::run::workload::{self, Event, Run};
 use crate::session::on_drop::StopOnDrop;
 use crate::session::tasks::{self, check_namespace, Ends};
 use crate::session::temporary::Temporary;
+use analysis::choice::Choice;
 use analysis::delay::{Delay, What};
 use analysis::loss::Losses;
 use analysis::meanwhile::Meanwhile;
@@ -60,7 +61,14 @@ pub fn print(dir: &Path, measured: Latency, rows: Option<usize>) -> anyhow::Resu
 fn case(dir: &Path, trace: &Trace, delay: Delay, rows: Option<usize>) -> anyhow::Result<Losses> {
     let catalogue = Catalogue::new(&trace.metadata);
     let meanwhile: Box<dyn Analysis> = Box::new(Meanwhile::new(dir, &catalogue, delay));
-    let answers = pass::read(dir, trace, &catalogue, vec![meanwhile], |_| {})?;
+    let answers = pass::read(
+        dir,
+        trace,
+        &catalogue,
+        vec![meanwhile],
+        &Choice::default(),
+        |_| {},
+    )?;
     let Some(rows) = rows else {
         print_json(&answers.object()?)?;
         return Ok(answers.losses);

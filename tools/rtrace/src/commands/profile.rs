@@ -6,6 +6,7 @@ use crate::failure;
 use crate::options::{Place, Profile};
 use crate::recording::record;
 use crate::report::report;
+use analysis::choice::Choice;
 use analysis::Question;
 use anyhow::bail;
 use clap::ValueEnum;
@@ -46,7 +47,12 @@ pub fn profile(place: &Place, mut options: Profile) -> ExitCode {
     let code = record(place, &mut options.record);
     let dir = trace_in(&options).filter(|_| !was_there);
     if let Some(dir) = dir {
-        if let Err(error) = report(dir, &[Question::Profile], &options.output) {
+        if let Err(error) = report(
+            dir,
+            &[Question::Profile],
+            &Choice::default(),
+            &options.output,
+        ) {
             return ExitCode::from(failure::report(&error));
         }
     }

@@ -28,6 +28,8 @@ use crate::report::Output;
 use crate::session::config::Config;
 use ::export::{Export, Target};
 use ::query::Query;
+use analysis::choice::Choice;
+use analysis::syscalls::By;
 use analysis::{Question, Sort};
 use clap::error::ErrorKind;
 use clap::CommandFactory;
@@ -74,11 +76,15 @@ pub enum Action {
     Report {
         dir: PathBuf,
         questions: Vec<Question>,
+        /// The part of the trace.
+        choice: Choice,
         output: Output,
     },
     /// Prints the calls of functions of a trace.
     Graph {
         dir: PathBuf,
+        /// The part of the trace.
+        choice: Choice,
         /// The rows of a table of functions, which replaces the tree.
         summary: Option<usize>,
     },
@@ -192,6 +198,12 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             Action::Record(Box::new(record::record(*args)?))
         }
         Command::Report(args) if args.graph => Action::Graph {
+            choice: Choice {
+                from: args.from,
+                to: args.to,
+                pids: args.pids,
+                comms: args.comms,
+            },
             dir: trace(args.dir)?,
             summary: args.summary.then_some(rows(args.rows)),
         },
@@ -278,6 +290,14 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
 }
 
 fn report(args: ReportArgs) -> Result<Action, clap::Error> {
+    // The path alone ends at `to`, and needs what happened before.
+    let is_path = args.critical_path.is_some();
+    let choice = Choice {
+        from: args.from,
+        to: args.to.filter(|_| !is_path),
+        pids: args.pids,
+        comms: args.comms,
+    };
     let output = match args.html {
         Some(file) => Output::Page(Target::named(file, args.force)),
         None if args.serve => Output::Served,
@@ -288,7 +308,11 @@ fn report(args: ReportArgs) -> Result<Action, clap::Error> {
     };
     let questions = [
         args.syscalls.then_some(Question::Syscalls {
-            by_process: args.by_process,
+            by: match (args.by_process, args.by_name) {
+                (true, _) => By::Process,
+                (_, true) => By::Name,
+                _ => By::Call,
+            },
         }),
         args.latency.then_some(Question::Latency),
         args.threads.then_some(Question::Threads {
@@ -310,6 +334,7 @@ fn report(args: ReportArgs) -> Result<Action, clap::Error> {
     Ok(Action::Report {
         dir: trace(args.dir)?,
         questions: questions.into_iter().flatten().collect(),
+        choice,
         output,
     })
 }

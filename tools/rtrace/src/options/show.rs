@@ -11,6 +11,7 @@ use crate::compat::{self, Patterns};
 use crate::session::channels::{may_pick_nothing, patterns, patterns_of};
 use crate::session::given::Given;
 use crate::session::setup::Setup;
+use analysis::choice::Choice as Part;
 use control::{BufferSize, Mode};
 use decode::is_call;
 use network::{Credentials, Security};
@@ -41,6 +42,8 @@ pub struct Show {
     pub input: Input,
     /// The rows of a table of system calls at the end. Without it there is no table.
     pub summary: Option<usize>,
+    /// Whether the table is a JSON object.
+    pub is_json: bool,
     /// Whether lines are printed, not only the table.
     pub has_lines: bool,
     /// Filters of completed system calls.
@@ -48,8 +51,8 @@ pub struct Show {
     /// Patterns of the printed events of a recorded or received trace, as `set_event` takes them; all, if there is
     /// none.
     pub picked: Option<Vec<String>>,
-    /// The printed processes of a recorded or received trace; all, if there is none.
-    pub pids: Vec<u32>,
+    /// The printed part of a recorded or received trace.
+    pub part: Part,
     /// Whether a tree of calls is printed, not lines.
     pub is_tree: bool,
     /// Events that are recorded and not printed.
@@ -138,9 +141,14 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
     let picked = picked
         .flatten()
         .map(|picked| picked.into_iter().map(|given| given.value).collect());
-    let pids = match is_live {
-        true => Vec::new(),
-        false => args.choice.pids.clone(),
+    let part = match is_live {
+        true => Part::default(),
+        false => Part {
+            from: args.from,
+            to: args.to,
+            pids: args.choice.pids.clone(),
+            comms: args.comms.clone(),
+        },
     };
     let input = match (args.input, args.connect) {
         (Some(dir), _) => Input::Recorded(super::trace(dir)?),
@@ -201,10 +209,11 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         is_tree,
         input,
         summary: has_table.then_some(rows(args.rows)),
+        is_json: args.json,
         has_lines: !args.summary_only,
         filters,
         picked,
-        pids,
+        part,
         output: args.output.filter(|file| file.as_os_str() != "-"),
         force: args.force,
     })

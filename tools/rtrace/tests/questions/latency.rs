@@ -6,12 +6,13 @@ use super::machine::{self, Loss, Random, WAIT_NS};
 use super::{forget, json, packet, report, write, IDLE, SHELL, THREAD, US};
 use predicates::prelude::*;
 use predicates::str::contains;
+use serde_json::{json as value, Value};
 use std::path::Path;
 use synthetic::{WAKEUP, WAKING};
 use tempfile::TempDir;
 
-/// Writes a trace. `sh` waits 10 us, and 40 us on another CPU; `worker` waits 3 us. Two waits do not count:
-/// `sh` is preempted, and `sh` is woken while it runs.
+/// Writes a trace. `sh` waits 10 us, and 40 us on another CPU; `worker` waits 3 us. `sh` is also preempted by `worker`
+/// for 50 us. A wake-up of `sh` while it runs does not count.
 fn known(dir: &Path) {
     let zero = packet(0, 0, 0)
         .wake(WAKING, 10 * US, SHELL)
@@ -61,6 +62,14 @@ fn waits_are_measured() {
         assert_eq!(found["cpu"], cpu);
         assert_eq!(found["comm"], comm);
     }
+    assert_eq!(answer["worst"][1]["ran"], Value::Null);
+    assert_eq!(answer["wakeups_recorded"], true);
+    let preempted = &answer["preempted"];
+    assert_eq!(
+        (&preempted["timed"], &preempted["max_ns"]),
+        (&1.into(), &50_000.into())
+    );
+    assert_eq!(preempted["worst"], worst_preempted());
     let histogram: Vec<_> = answer["histogram"]
         .as_array()
         .unwrap()
@@ -88,6 +97,47 @@ fn waits_are_measured() {
     assert_eq!(threads[1]["total_ns"], 3_000);
 }
 
+fn worst_preempted() -> Value {
+    value!([{
+        "latency_ns": 50_000, "since_ns": 1_700_000_000_000_030_000_u64, "cpu": 0, "tid": 7, "comm": "sh",
+        "ran": { "took_ns": 50_000, "tid": 8, "comm": "worker" }
+    }])
+}
+
+/// Without wake-ups, the waits of preempted threads are known, and why they waited.
+#[test]
+fn switches_alone_explain_waits() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 0)
+        .switch(20 * US, IDLE, SHELL)
+        .switch_from(30 * US, SHELL, 0x100, THREAD)
+        .switch_from(80 * US, THREAD, 1, SHELL)
+        .switch_from(90 * US, SHELL, 2, IDLE)
+        .close(200 * US, 8);
+    write(dir.path(), &[(0, vec![zero])]);
+    for prefix in ["sched_waking", "sched_wakeup"] {
+        forget(dir.path(), prefix);
+    }
+    let answer = &json(&["--latency"], dir.path())["latency"];
+    assert_eq!(answer["wakeups_recorded"], false);
+    assert_eq!(answer["timed"], 0);
+    assert_eq!(answer["preempted"]["worst"], worst_preempted());
+    report(&["--latency"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains(
+            "  from a preemption until the thread runs again\n",
+        ))
+        .stdout(contains(
+            "   50.0 us  22:13:20.000030000     0        7  sh  (worker-8 ran 50.0 us of it)\n",
+        ))
+        .stdout(contains("only waits after a preemption are known"))
+        .stdout(contains("wake-ups ").not());
+    // The threads that kept a chosen one waiting need not be chosen.
+    let answer = &json(&["--latency", "--comm", "sh"], dir.path())["latency"];
+    assert_eq!(answer["preempted"]["worst"], worst_preempted());
+}
+
 #[test]
 fn text_has_the_same() {
     let dir = TempDir::new().unwrap();
@@ -108,24 +158,14 @@ fn text_has_the_same() {
 
 #[test]
 fn what_the_trace_lacks_is_said() {
-    for (prefixes, words) in [
-        (&["sched_switch"][..], "--latency needs sched_switch,"),
-        (
-            &["sched_waking", "sched_wakeup"],
-            "sched_waking or sched_wakeup,",
-        ),
-    ] {
-        let dir = TempDir::new().unwrap();
-        known(dir.path());
-        prefixes
-            .iter()
-            .for_each(|prefix| forget(dir.path(), prefix));
-        report(&["--latency"], dir.path())
-            .assert()
-            .code(125)
-            .stderr(contains(words))
-            .stderr(contains("`rtrace record -e sched_switch,sched_waking"));
-    }
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    forget(dir.path(), "sched_switch");
+    report(&["--latency"], dir.path())
+        .assert()
+        .code(125)
+        .stderr(contains("--latency needs sched_switch,"))
+        .stderr(contains("`rtrace record -e sched_switch,sched_waking"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 //! Questions of `rtrace report` on synthetic traces, and other commands with the same answers.
 
+mod choice;
 mod chunks;
 mod cpu;
 mod critical_path;
@@ -15,6 +16,7 @@ mod lines;
 mod locks;
 #[allow(dead_code)]
 mod machine;
+mod probes;
 mod state;
 mod syscalls;
 mod threads;

@@ -3,13 +3,16 @@
 //! `rtrace report --syscalls`.
 
 use super::machine::{self, Loss, Random, OPEN_NS, READ_NS};
-use super::{declare_contexts, forget, json, packet, report, row, write, IDLE, SHELL, THREAD, US};
+use super::{
+    declare_contexts, forget, json, packet, report, row, text16, write, IDLE, SHELL, THREAD, US,
+};
 use predicates::prelude::*;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
+use serde_json::json as value;
 use std::fs;
 use std::path::Path;
-use synthetic::{Channel, OPENAT_EXIT, READ, READ_EXIT};
+use synthetic::{Channel, OPENAT, OPENAT_EXIT, READ, READ_EXIT};
 use tempfile::TempDir;
 
 /// Writes a trace. `sh` reads for 100 us, moves from CPU 0 to CPU 1 meanwhile, and fails to open a file within
@@ -122,8 +125,90 @@ fn what_the_trace_lacks_is_said() {
             .stdout("")
             .stderr(contains(words))
             .stderr(contains(dir.path().display().to_string()))
-            .stderr(contains("`rtrace record -e syscalls,sched_switch"));
+            .stderr(contains(
+                "`rtrace record -e openat,read --context tid,comm`",
+            ));
     }
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    forget(dir.path(), "sched_switch");
+    report(&["--syscalls", "--by-process"], dir.path())
+        .assert()
+        .code(125)
+        .stderr(contains(" --context tid,pid,comm`"));
+}
+
+/// One call and the context of its thread are enough: the error recommends that.
+#[test]
+fn a_named_call_with_its_thread_is_enough() {
+    let dir = TempDir::new().unwrap();
+    let call = |tid: i32, fields: &[u8]| {
+        let name = text16(&tid.to_string());
+        [&tid.to_le_bytes()[..], &name, fields].concat()
+    };
+    let zero = packet(0, 0, 0)
+        .event(OPENAT, 10 * US, &call(7, b"/a\0"))
+        .event(OPENAT, 11 * US, &call(8, b"/b\0"))
+        .event(OPENAT_EXIT, 15 * US, &call(7, &(-2_i64).to_le_bytes()))
+        .event(OPENAT_EXIT, 31 * US, &call(8, &3_i64.to_le_bytes()))
+        .close(200 * US, 8);
+    write(dir.path(), &[(0, vec![zero])]);
+    let byte = "integer { size = 8; align = 8; signed = false; encoding = UTF8; }";
+    declare_contexts(
+        dir.path(),
+        &format!(
+            "\t\tinteger {{ size = 32; align = 8; signed = true; }} _tid;\n\t\t{byte} _procname[16];\n"
+        ),
+    );
+    forget(dir.path(), "sched_switch");
+    let answer = &json(&["--syscalls", "--by-name"], dir.path())["syscalls"];
+    assert_eq!(
+        (&answer["untimed"], &answer["calls"][0]["total_ns"]),
+        (&0.into(), &25_000.into())
+    );
+    let names = answer["names"].as_array().unwrap();
+    let rows: Vec<_> = names
+        .iter()
+        .map(|row| (&row["comm"], &row["total_ns"]))
+        .collect();
+    assert_eq!(
+        rows,
+        [(&"8".into(), &20_000.into()), (&"7".into(), &5_000.into())]
+    );
+}
+
+/// The sums of a name are those of all processes that have it.
+#[test]
+fn calls_are_summed_by_name() {
+    let dir = TempDir::new().unwrap();
+    let same = (9, "sh");
+    let zero = packet(0, 0, 0)
+        .switch(2 * US, IDLE, SHELL)
+        .read(10 * US, 0)
+        .syscall_exit(READ_EXIT, 20 * US, -5)
+        .switch(30 * US, SHELL, same)
+        .read(40 * US, 0)
+        .syscall_exit(READ_EXIT, 70 * US, 1)
+        .switch(80 * US, same, THREAD)
+        .read(90 * US, 0)
+        .syscall_exit(READ_EXIT, 95 * US, 1)
+        .close(200 * US, 8);
+    write(dir.path(), &[(0, vec![zero])]);
+    let answer = &json(&["--syscalls", "--by-name"], dir.path())["syscalls"];
+    let expected = value!([
+        { "comm": "sh", "processes": 2, "name": "read", "calls": 2, "errors": 1, "timed": 2,
+          "total_ns": 40_000, "average_ns": 20_000, "max_ns": 30_000 },
+        { "comm": "worker", "processes": 1, "name": "read", "calls": 1, "errors": 0, "timed": 1,
+          "total_ns": 5_000, "average_ns": 5_000, "max_ns": 5_000 }
+    ]);
+    assert_eq!(answer["names"], expected);
+    report(&["--syscalls", "--by-name"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains(
+            "         2        1    40.0 us    20.0 us    30.0 us         2  sh               read\n",
+        ));
+    report(&["--by-name"], dir.path()).assert().code(2);
 }
 
 /// Without losses all calls are found, although the threads change their CPU in each call.

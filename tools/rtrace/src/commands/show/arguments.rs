@@ -4,7 +4,9 @@
 
 use super::pointed::Pointed;
 use super::wanted::{CallFilter, Wanted};
+use analysis::bits;
 use analysis::descriptors::makes_descriptor;
+use analysis::durations::call_duration;
 use analysis::syscalls::{edge, CallName, Edge};
 use ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
 use decode::Meaning;
@@ -24,6 +26,8 @@ pub struct Form {
     pub kind: Kind,
     fields: Vec<Field>,
     contexts: Vec<Field>,
+    /// The field with the duration of the call whose return the event is, if it is one.
+    duration: Option<usize>,
     /// The field whose value decides which other arguments the call uses.
     flags: Option<usize>,
     /// Whether the events have lines.
@@ -119,6 +123,8 @@ impl Form {
         if let Kind::Exit { ret, .. } = kind {
             fields.retain(|field| field.number != ret);
         }
+        let duration = call_duration(layout).filter(|_| kind == Kind::Event);
+        fields.retain(|field| duration != Some(field.number));
         if let CallName::OfNumber(id) = name {
             fields.retain(|field| field.number != id);
         }
@@ -134,6 +140,7 @@ impl Form {
         Self {
             fields,
             contexts,
+            duration,
             flags: layout.field("flags"),
             name,
             kind,
@@ -178,6 +185,11 @@ impl Form {
     /// The name of an event of this form.
     pub fn name<'a>(&'a self, event: &Event<'_>) -> Cow<'a, str> {
         self.name.of(event)
+    }
+
+    /// The nanoseconds that the call took whose return an event of this form is.
+    pub fn duration_ns(&self, event: &Event<'_>) -> Option<u64> {
+        bits(event.value(self.duration?))
     }
 
     /// The fields of an event of this form, without the result.

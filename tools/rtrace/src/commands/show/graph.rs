@@ -8,6 +8,7 @@ use super::output::Output;
 use super::tree::{Call, Place, Tree};
 use super::who::Who;
 use super::Printer;
+use analysis::choice::{Choice, Chosen};
 use analysis::durations::{accuracy, Durations, COARSE_ERROR, HEADINGS};
 use analysis::engine::Engine;
 use analysis::loss::Account;
@@ -15,7 +16,7 @@ use analysis::syscalls::Syscalls;
 use analysis::text::{lower_bounds, more, table};
 use analysis::{integer, key, Catalogue, EventKey};
 use consumer::viewer::View;
-use ctf::{Event, EventLayout, Item, Metadata, Value};
+use ctf::{Clock, Event, EventLayout, Item, Metadata, Value};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,8 @@ pub struct Graph {
     account: Account,
     /// The process whose threads are left out.
     hidden: Option<i64>,
+    /// The part of the trace that is shown.
+    choice: Choice,
     /// Durations by function, and the number of rows, if a table is printed instead of the tree.
     summary: Option<(HashMap<String, Durations>, usize)>,
     described: Option<Described>,
@@ -44,11 +47,14 @@ pub struct Graph {
 
 /// State that exists once the trace is described.
 struct Described {
+    clock: Clock,
     tree: Tree,
     symbols: Symbols,
     kinds: HashMap<EventKey, Kind>,
     /// The current task of each CPU.
     engine: Engine<Syscalls>,
+    /// The part of the trace that is shown, once the begin of the trace is known; all of it, if `None`.
+    chosen: Option<Chosen>,
 }
 
 /// Type of an event, with the numbers of its fields.
@@ -103,6 +109,7 @@ impl Graph {
             dir: None,
             account: Account::default(),
             hidden: None,
+            choice: Choice::default(),
             summary: None,
             described: None,
         }
@@ -111,6 +118,12 @@ impl Graph {
     /// Leaves out the events of the threads of a process.
     pub fn hide(mut self, process: i64) -> Self {
         self.hidden = Some(process);
+        self
+    }
+
+    /// Prints only the calls in `choice`.
+    pub fn only(mut self, choice: Choice) -> Self {
+        self.choice = choice;
         self
     }
 
@@ -142,12 +155,14 @@ impl View for Graph {
                 Tree::head(output);
             }
             Described {
+                clock: metadata.clock,
                 tree: Tree::default(),
                 symbols: match &self.dir {
                     Some(dir) => Symbols::of(dir, metadata),
                     None => Symbols::running(metadata),
                 },
                 kinds: HashMap::new(),
+                chosen: None,
                 engine: Engine::new(
                     &Catalogue::new(metadata),
                     std::mem::take(account),
@@ -173,13 +188,19 @@ impl View for Graph {
             false => &mut unprinted,
         };
         if let Item::Event(event) = item {
+            if !self.choice.is_all() && described.chosen.is_none() {
+                let begin = described.engine.extent().begin();
+                let clock = &described.clock;
+                described.chosen = Some(Chosen::new(self.choice.clone(), clock, begin));
+            }
             let mut durations = self.summary.as_mut().map(|(durations, _)| durations);
             described.event(out, self.hidden, &mut durations, stream, event);
             return self.output.write_block();
         }
         for loss in described.engine.item(stream, item) {
             described.tree.lose(out);
-            if loss.any() {
+            let mut chosen = described.chosen.iter();
+            if loss.any() && chosen.all(|chosen| chosen.overlaps(loss.from, loss.to)) {
                 out.push_str(&format!("{loss}\n"));
             }
         }
@@ -231,6 +252,10 @@ impl Described {
         };
         let who = Who::of(self.engine.schedule().task(&happened));
         if hidden.is_some() && who.pid == hidden {
+            return;
+        }
+        let mut chosen = self.chosen.iter();
+        if chosen.any(|chosen| !who.is_in(chosen, event.timestamp)) {
             return;
         }
         let Some(kind) = self.kinds.get(&key(event.layout)) else {

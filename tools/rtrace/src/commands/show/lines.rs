@@ -11,12 +11,13 @@ use super::watched::Watched;
 use super::who::Who;
 use super::Printer;
 use crate::compat::Patterns;
+use analysis::choice::{Choice as Part, Chosen};
 use analysis::engine::Engine;
 use analysis::loss::Account;
-use analysis::syscalls::Syscalls;
+use analysis::syscalls::{By, Syscalls};
 use analysis::text::lower_bounds;
 use analysis::whose::recorded_comm;
-use analysis::{key, Analysis, Catalogue, EventKey, Moment};
+use analysis::{key, Analysis, Answer, Catalogue, EventKey, Moment};
 use consumer::viewer::View;
 use ctf::{Event, EventLayout, Item, Metadata};
 use rtrace_input::pattern::Pattern;
@@ -25,6 +26,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use system::{Error, Result};
+use terminal::harmless_json;
 
 /// Events that are left out.
 #[derive(Debug, Default)]
@@ -46,10 +48,12 @@ pub struct Choice {
     pub filters: Vec<CallFilter>,
     /// Patterns of the events, as `set_event` takes them; all events, if there is none.
     pub picked: Option<Vec<String>>,
-    /// The processes; all, if empty.
-    pub pids: Vec<u32>,
+    /// The part of the trace: a range of time, and tasks.
+    pub part: Part,
     /// Whether lines are printed.
     pub has_lines: bool,
+    /// Whether the table of system calls is a JSON object.
+    pub is_json: bool,
 }
 
 impl Default for Choice {
@@ -57,20 +61,14 @@ impl Default for Choice {
         Self {
             filters: Vec::new(),
             picked: None,
-            pids: Vec::new(),
+            part: Part::default(),
             has_lines: true,
+            is_json: false,
         }
     }
 }
 
 impl Choice {
-    /// Whether events of the task have lines. If a thread's process is not known, the thread may be the process's
-    /// first.
-    fn is_of(&self, who: &Who) -> bool {
-        let process = who.pid.or(who.tid);
-        self.pids.is_empty() || self.pids.iter().any(|pid| process == Some(i64::from(*pid)))
-    }
-
     /// Whether events of this form have lines.
     fn picks(&self, form: &Form, layout: &EventLayout) -> bool {
         let is_call = form.kind != Kind::Event;
@@ -104,6 +102,8 @@ pub struct Lines {
 struct Described {
     page: Page,
     forms: HashMap<EventKey, Form>,
+    /// The part of the trace that has lines, once the begin of the trace is known; all of it, if `None`.
+    chosen: Option<Chosen>,
     /// The current task of each CPU, the files of descriptors, and the table of system calls, if it is printed.
     engine: Engine<Watched>,
 }
@@ -150,7 +150,7 @@ impl Lines {
         let catalogue = Catalogue::new(metadata);
         let summary = self
             .summary
-            .map(|_| Syscalls::new(&catalogue, false))
+            .map(|_| Syscalls::new(&catalogue, By::Call))
             .transpose()
             .map_err(io::Error::other)
             .map_err(Error::system("--summary"))?;
@@ -158,6 +158,7 @@ impl Lines {
         Ok(Described {
             page: Page::new(output, metadata.clock),
             forms: HashMap::new(),
+            chosen: None,
             engine: Engine::new(
                 &catalogue,
                 std::mem::take(&mut self.account),
@@ -215,9 +216,11 @@ impl View for Lines {
             // The first call of that name may be among the missing events.
             self.hidden.before = None;
         }
+        let chosen = described.chosen.as_ref();
         losses
             .iter()
             .filter(|loss| loss.any() && self.choice.has_lines)
+            .filter(|loss| chosen.is_none_or(|chosen| chosen.overlaps(loss.from, loss.to)))
             .for_each(|loss| page.note(loss));
         described.page.output.write_block()
     }
@@ -244,6 +247,10 @@ impl View for Lines {
         self.account = ended.account;
         for analysis in ended.analyses {
             let answer = analysis.answer(ended.extent.ticks());
+            if self.choice.is_json {
+                out.push_str(&object(&*answer).map_err(no_json)?);
+                continue;
+            }
             answer
                 .text(out, self.summary.unwrap_or(0))
                 .map_err(no_text)?;
@@ -275,6 +282,12 @@ impl Described {
         if hidden.before.is_some_and(|name| form.is_begin_of(name)) {
             hidden.before = None;
         }
+        if self.chosen.is_none() && !choice.part.is_all() {
+            let begin = self.engine.extent().begin();
+            self.chosen = Some(Chosen::new(choice.part.clone(), &self.page.clock, begin));
+        }
+        let mut chosen = self.chosen.iter();
+        let is_chosen = chosen.all(|chosen| who.is_in(chosen, event.timestamp));
         let is_own = hidden.process.is_some() && who.pid == hidden.process;
         let is_hidden = hidden.before.is_some() || is_own;
         let is_left_out = hidden.forms.iter().any(|name| form.is_called(name))
@@ -282,8 +295,11 @@ impl Described {
                 let compat = form.compat(event);
                 compat.is_some_and(|(edge, call)| !patterns.choose_compat(edge, &call))
             });
-        let is_printed = !is_hidden && !is_left_out && form.is_picked && choice.is_of(&who);
+        let is_printed = !is_hidden && !is_left_out && form.is_picked && is_chosen;
         if !is_hidden || form.kind == Kind::Event {
+            for watched in self.engine.parts().1 {
+                watched.is_counted = is_chosen;
+            }
             self.engine.analyse(event, &happened);
         }
         if let Some(process) = happened.exec {
@@ -303,6 +319,17 @@ impl Described {
             });
         }
     }
+}
+
+/// The table of system calls as a JSON object, as in `rtrace report --syscalls --json`.
+fn object(answer: &dyn Answer) -> serde_json::Result<String> {
+    let object = serde_json::json!({ "syscalls": answer.json()? });
+    Ok(harmless_json(serde_json::to_string_pretty(&object)? + "\n"))
+}
+
+/// The error for a table that is no JSON, which cannot happen.
+fn no_json(error: serde_json::Error) -> Error {
+    Error::system("cannot format")(io::Error::from(error))
 }
 
 /// The error for a failed write to a String, which cannot happen.

@@ -25,6 +25,7 @@ use crate::run::launch::cannot_run;
 use crate::run::live;
 use crate::run::workload;
 use crate::session::setup::Setup;
+use analysis::choice::Choice as Part;
 use analysis::loss::Account;
 use analysis::pass::each;
 use analysis::text::totals;
@@ -51,8 +52,9 @@ trait Printer: View {
     fn account(&self) -> &Account;
 }
 
-/// Prints the calls of functions of the trace in a directory, or a table of the functions with `summary` rows.
-pub fn graph(dir: &Path, summary: Option<usize>) -> anyhow::Result<()> {
+/// Prints the calls of functions of the chosen part of the trace in a directory, or a table of the functions with
+/// `summary` rows.
+pub fn graph(dir: &Path, choice: Part, summary: Option<usize>) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     if !graph::is_in(&trace.metadata) {
         bail!(
@@ -61,7 +63,7 @@ pub fn graph(dir: &Path, summary: Option<usize>) -> anyhow::Result<()> {
         );
     }
     let graph = Graph::new(Output::open(None, false)?).summary(summary);
-    let graph = graph.of(dir, Account::of(&trace));
+    let graph = graph.of(dir, Account::of(&trace)).only(choice);
     recorded(&trace, graph, None)
 }
 
@@ -155,8 +157,9 @@ fn lines(output: Output, options: &Show) -> Lines {
     let choice = Choice {
         filters: options.filters.clone(),
         picked: options.picked.clone(),
-        pids: options.pids.clone(),
+        part: options.part.clone(),
         has_lines: options.has_lines,
+        is_json: options.is_json,
     };
     Lines::new(output, options.summary).only(choice)
 }

@@ -75,7 +75,8 @@ impl Page {
                 if !is_wanted {
                     return;
                 }
-                self.head("", &who);
+                let took = form.duration_ns(event).map(duration);
+                self.head(took.as_deref().unwrap_or_default(), &who);
                 self.output.text.push_str(&form.name(event));
                 write_arguments(&mut self.output.text, form.arguments(event, file_of));
                 self.close(form, event);

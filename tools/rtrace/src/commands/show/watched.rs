@@ -17,6 +17,8 @@ use std::fmt;
 pub struct Watched {
     /// The files of descriptors.
     pub paths: Option<Paths>,
+    /// Whether the next event counts in the table.
+    pub is_counted: bool,
     /// The table of system calls.
     pub summary: Option<Syscalls>,
     /// The begins and ends of calls.
@@ -31,6 +33,7 @@ impl Watched {
         let calls = catalogue.events().filter(|layout| edge(layout).is_some());
         Self {
             paths,
+            is_counted: true,
             summary,
             events: calls.map(key).collect(),
             calls: Begun::default(),
@@ -69,7 +72,9 @@ impl Analysis for Watched {
         match (which.checked_sub(paths), &mut self.paths, &mut self.summary) {
             (None, Some(paths), _) => paths.event(which, event, now),
             (Some(which), _, Some(summary)) if which < summary.events().len() => {
-                summary.event(which, event, now);
+                if self.is_counted {
+                    summary.event(which, event, now);
+                }
             }
             _ => {}
         }

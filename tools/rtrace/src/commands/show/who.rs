@@ -2,6 +2,7 @@
 
 //! The task of an event.
 
+use analysis::choice::Chosen;
 use analysis::tasks::Serial;
 use analysis::whose::{Owner, Task};
 
@@ -26,6 +27,12 @@ impl Who {
             (None, Some(tid)) => Owner::Thread(tid),
             (None, None) => Owner::Unknown,
         }
+    }
+
+    /// Whether an event of the task at this time is in the chosen part of the trace.
+    pub fn is_in(&self, chosen: &Chosen, time: u64) -> bool {
+        let comm = self.comm.as_ref().map(String::as_bytes);
+        chosen.has_event(time, self.tid, self.pid, comm)
     }
 
     /// Converts the task of an event.

@@ -64,7 +64,7 @@ impl Tally {
             return Err(Missing {
                 option: "top",
                 events: "sched_switch",
-                record: "-e sched,syscalls",
+                record: "-e sched,syscalls".into(),
             });
         }
         let mut calls = Names::default();

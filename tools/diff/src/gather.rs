@@ -14,11 +14,15 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
+use symbols::Symbols;
 use tables::{Cell, Column, Rows};
 
 /// Names of a kind. Further names count as [`OTHERS`].
 const NAMES: usize = 4096;
 const OTHERS: &str = "(other names)";
+
+/// The event at the return of a traced function.
+const RETURN: &str = "funcgraph_exit";
 
 /// Figures of a name.
 #[derive(Default)]
@@ -152,11 +156,14 @@ impl Figures {
 #[derive(Clone)]
 pub struct Gather {
     to: Rc<RefCell<Gathered>>,
+    symbols: Rc<Symbols>,
+    /// Names of the functions at these addresses.
+    functions: HashMap<i128, Rc<str>>,
     /// Meaning of each table's rows, and the places of their cells.
     tables: Vec<Option<Table>>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Table {
     says: Says,
     duration: Option<usize>,
@@ -166,20 +173,27 @@ struct Table {
 }
 
 /// Meaning of a table's rows.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Says {
     Calls,
     Interrupts,
     Samples,
     Losses,
+    /// Returns of functions, whose address is in the column of the name.
+    Returns,
+    /// Returns of a probed function, with the name of the event.
+    Probed(String),
     /// Intervals of threads.
     Threads(Kind),
 }
 
 impl Gather {
-    pub fn new(to: Gathered) -> Self {
+    /// For the figures of a trace with these symbols.
+    pub fn new(to: Gathered, symbols: Symbols) -> Self {
         Self {
             to: Rc::new(RefCell::new(to)),
+            symbols: Rc::new(symbols),
+            functions: HashMap::new(),
             tables: Vec::new(),
         }
     }
@@ -194,6 +208,7 @@ impl Gather {
 
 impl Rows for Gather {
     fn table(&mut self, name: &str, columns: &[Column]) -> Option<Vec<bool>> {
+        let place = |name| columns.iter().position(|column| column.name == name);
         let (says, key, other) = match name {
             "syscalls" => (Says::Calls, "name", "ret"),
             "interrupts" => (Says::Interrupts, "name", "kind"),
@@ -202,26 +217,31 @@ impl Rows for Gather {
             "wakeups" => (Says::Threads(Kind::Woken), "comm", ""),
             "offcpu" => (Says::Threads(Kind::Waiting), "comm", ""),
             "losses" => (Says::Losses, "", ""),
+            RETURN => (Says::Returns, "func", ""),
+            _ if place("duration_ns").is_some() => (Says::Probed(name.to_owned()), "", ""),
             _ => {
                 self.tables.push(None);
                 return None;
             }
         };
-        let place = |name| columns.iter().position(|column| column.name == name);
+        let duration = match says {
+            Says::Returns => "duration",
+            _ => "duration_ns",
+        };
         let table = Table {
             says,
-            duration: place("duration_ns"),
+            duration: place(duration),
             name: place(key),
             other: place(other),
         };
-        self.tables.push(Some(table));
         let wanted = [table.duration, table.name, table.other];
+        self.tables.push(Some(table));
         let wanted = (0..columns.len()).map(|place| wanted.contains(&Some(place)));
         Some(wanted.collect())
     }
 
     fn row(&mut self, table: usize, ns: i64, cells: &[Cell]) -> io::Result<()> {
-        let Some(table) = self.tables[table] else {
+        let Some(table) = &self.tables[table] else {
             return Ok(());
         };
         let cell = |place: Option<usize>| place.map_or(&Cell::Empty, |place| &cells[place]);
@@ -234,7 +254,24 @@ impl Rows for Gather {
             _ => "?",
         };
         let mut to = self.to.borrow_mut();
-        match (table.says, cell(table.other)) {
+        // A return comes at the end of its call.
+        let begin = || ns.saturating_sub_unsigned(duration.unwrap_or(0));
+        match (&table.says, cell(table.other)) {
+            (Says::Returns, _) => {
+                let Cell::Integer(address) = cell(table.name) else {
+                    return Ok(());
+                };
+                let symbols = &self.symbols;
+                let name = self.functions.entry(*address).or_insert_with(|| {
+                    let symbol = symbols.kernel(*address as u64);
+                    let address = || format!("{address:#x}");
+                    symbol
+                        .map_or_else(address, |symbol| symbol.name.clone())
+                        .into()
+                });
+                to.add(Kind::FunctionCalls, name, begin(), duration);
+            }
+            (Says::Probed(name), _) => to.add(Kind::FunctionCalls, name, begin(), duration),
             (Says::Losses, _) => to.lose(ns, duration.unwrap_or(0)),
             // An exit without entry is no call, as in the report.
             (Says::Calls, Cell::Integer(_)) if duration.is_none() => {}
@@ -246,7 +283,7 @@ impl Rows for Gather {
             // Samples of idle CPUs do not count.
             (Says::Samples, Cell::Integer(0)) => {}
             (Says::Samples, _) => to.add(Kind::Functions, name, ns, None),
-            (Says::Threads(kind), _) => to.add(kind, name, ns, duration),
+            (Says::Threads(kind), _) => to.add(*kind, name, ns, duration),
         }
         Ok(())
     }

@@ -12,6 +12,7 @@
 mod change;
 mod extent;
 mod gather;
+mod html;
 mod rank_sum;
 mod text;
 
@@ -25,6 +26,7 @@ use serde::Serialize;
 use std::io;
 use std::path::Path;
 use store::Trace;
+use symbols::Symbols;
 use system::signals::Signals;
 use terminal::progress;
 
@@ -51,11 +53,16 @@ pub enum Kind {
     Softirqs,
     /// Functions, by samples of a profile.
     Functions,
+    /// Calls of functions (`-G`), by function, and of probes with a result (`-k 'f -> ret'`), by event.
+    FunctionCalls,
 }
 
 impl Kind {
     fn has_many_names(self) -> bool {
-        matches!(self, Self::Running | Self::Woken | Self::Waiting)
+        matches!(
+            self,
+            Self::Running | Self::Woken | Self::Waiting | Self::FunctionCalls
+        )
     }
 }
 
@@ -97,7 +104,7 @@ fn gather(
     stop: &mut dyn FnMut() -> io::Result<()>,
 ) -> anyhow::Result<(Gathered, Losses)> {
     let bar = progress::reading(trace.bytes)?;
-    let gather = Gather::new(figures);
+    let gather = Gather::new(figures, Symbols::of(dir, &trace.metadata));
     let progress = |bytes| {
         bar.inc(bytes);
         stop()

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use terminal::{duration, printable};
 
 impl Kind {
-    fn heading(self) -> &'static str {
+    pub(crate) fn heading(self) -> &'static str {
         match self {
             Self::Calls => "System calls",
             Self::Running => "Threads: running on a CPU",
@@ -17,12 +17,13 @@ impl Kind {
             Self::Interrupts => "Interrupts",
             Self::Softirqs => "Softirqs",
             Self::Functions => "Functions, by samples",
+            Self::FunctionCalls => "Calls of functions",
         }
     }
 }
 
 impl Quantity {
-    fn heading(self) -> &'static str {
+    pub(crate) fn heading(self) -> &'static str {
         match self {
             Self::CountPerSecond => "count/s",
             Self::NsPerSecond => "time/s",
@@ -31,7 +32,7 @@ impl Quantity {
         }
     }
 
-    fn show(self, value: Option<f64>) -> String {
+    pub(crate) fn show(self, value: Option<f64>) -> String {
         match (self, value) {
             (_, None) => "-".to_owned(),
             (Self::CountPerSecond, Some(value)) => format!("{value:.1}"),
@@ -41,7 +42,7 @@ impl Quantity {
 }
 
 impl Change {
-    fn show(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         match (self.a, self.b) {
             (Some(a), Some(b)) if a > 0.0 => format!("{:+.1}%", (b / a - 1.0) * 100.0),
             (Some(_), Some(b)) if b > 0.0 => "new".to_owned(),
@@ -56,8 +57,17 @@ impl Compared {
     /// Returns the comparison as text, with at most `names` names of a kind.
     pub fn text(&self, names: usize) -> Result<String, fmt::Error> {
         let mut out = String::new();
+        self.head(&mut out)?;
+        for rows in self.rows.chunk_by(|a, b| a.kind == b.kind) {
+            table(rows, names, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// Writes the traces, and the meaning of a mark.
+    pub(crate) fn head(&self, out: &mut String) -> fmt::Result {
         for (letter, trace) in [("A", &self.a), ("B", &self.b)] {
-            trace.text(letter, &mut out)?;
+            trace.text(letter, out)?;
         }
         let window = duration(self.window_ns);
         writeln!(
@@ -73,10 +83,7 @@ impl Compared {
                 "A trace has fewer than {LEAST_WINDOWS} windows without losses: its variation is unknown"
             )?;
         }
-        for rows in self.rows.chunk_by(|a, b| a.kind == b.kind) {
-            table(rows, names, &mut out)?;
-        }
-        Ok(out)
+        Ok(())
     }
 }
 

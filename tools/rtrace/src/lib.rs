@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
         Action::ListQueries { dirs } => {
             query::list(&dirs).and_then(|text| Ok(terminal::print(&text)?))
         }
-        Action::Diff { a, b, json, rows } => diff::diff(&a, &b, json, rows),
+        Action::Diff { a, b, output } => diff::diff(&a, &b, &output),
         Action::List {
             patterns,
             verbose,

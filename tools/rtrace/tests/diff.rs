@@ -7,6 +7,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
 use serde_json::Value;
+use std::fs;
 use std::path::Path;
 use synthetic::{PacketBuilder, OPENAT_EXIT, READ_EXIT};
 use tempfile::TempDir;
@@ -161,6 +162,80 @@ fn what_only_one_trace_has_is_new() {
     assert!(
         marked.contains(&"calls openat count_per_second".to_owned()),
         "{marked:?}"
+    );
+}
+
+#[test]
+fn a_page_has_the_same() {
+    let (a, b) = (trace(1, 10), trace(2, 13));
+    let dir = TempDir::new().unwrap();
+    let page = dir.path().join("page.html");
+    let option = format!("--html={}", page.display());
+    rtrace(&[&option], a.path(), b.path())
+        .assert()
+        .success()
+        .stdout("");
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.contains("System calls (2 changes exceed the variation)"));
+    assert_eq!(text.matches("<tr class=\"exceeds\">").count(), 2, "{text}");
+    assert!(text.contains("<td>openat</td>") && !text.contains("<script"));
+    // An existing file is replaced only if the user says so.
+    rtrace(&[&option], a.path(), b.path()).assert().failure();
+    rtrace(&[&option, "--force"], a.path(), b.path())
+        .assert()
+        .success();
+    let printed = rtrace(&["--html=-"], a.path(), b.path()).assert().success();
+    printed.stdout(contains("</html>\n"));
+}
+
+/// Writes a trace of 200 returns of a probed function, and of a traced function, each with the duration of its call.
+fn functions(seed: u64, probed_us: u64, traced_us: u64) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    let packets = (0..200).map(|round| {
+        let begin = S + round * 10_000 * US;
+        let vary = (seed + round) * 7 % 5;
+        let probed = (1000 * (probed_us + vary)).to_le_bytes();
+        let address = 0xffff_ffff_8100_0020_u64.to_le_bytes();
+        let traced = (1000 * (traced_us + vary)).to_le_bytes();
+        let packet = PacketBuilder::new(Layout::Compact, 0, round, begin);
+        packet
+            .event(20, begin + 100 * US, &probed)
+            .event(21, begin + 200 * US, &[address, traced].concat())
+            .close(begin + 10_000 * US - 1, 8)
+    });
+    synthetic::write(dir.path(), Layout::Compact, &[(0, packets.collect())]).unwrap();
+    let path = dir.path().join("metadata");
+    let mut text = fs::read_to_string(&path).unwrap();
+    let events = [
+        (20, "vfs_read__return", &["duration_ns"][..]),
+        (21, "funcgraph_exit", &["func", "duration"]),
+    ];
+    for (id, name, fields) in events {
+        let fields = fields.iter().map(|field| {
+            format!("integer {{ size = 64; align = 8; signed = false; }} _{field};\n")
+        });
+        let fields: String = fields.collect();
+        text += &format!(
+            "event {{\nname = \"{name}\";\nid = {id};\nstream_id = 0;\nfields := struct {{\n{fields}}};\n}};\n\n"
+        );
+    }
+    fs::write(&path, text).unwrap();
+    dir
+}
+
+#[test]
+fn a_slower_function_is_found() {
+    let (_, marked) = compare(&functions(1, 10, 40), &functions(2, 10, 40));
+    assert_eq!(marked, Vec::<String>::new());
+    let (_, marked) = compare(&functions(1, 10, 40), &functions(2, 20, 40));
+    let slower =
+        ["ns_per_second", "p50_ns"].map(|what| format!("function_calls vfs_read__return {what}"));
+    assert_eq!(marked, slower);
+    let (_, marked) = compare(&functions(1, 10, 40), &functions(2, 10, 60));
+    let slower = ["ns_per_second", "p50_ns"];
+    assert_eq!(
+        marked,
+        slower.map(|what| format!("function_calls 0xffffffff81000020 {what}"))
     );
 }
 

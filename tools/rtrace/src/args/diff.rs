@@ -8,7 +8,8 @@ use std::path::PathBuf;
 /// Compare two traces: what changed, and what of it exceeds the traces' own variation
 ///
 /// Per system call, thread name, interrupt and softirq: how often per second, time per second, median and 99th
-/// percentile. Per function: samples per second (`rtrace profile`). The figures are those of `rtrace report`.
+/// percentile. The same per function of -G, and per probe with a result (-k 'f -> ret'). Per function of a profile:
+/// samples per second. The figures are those of `rtrace report`.
 ///
 /// Each trace is cut into windows of equal length, a twentieth of the shorter trace. A change is marked if the
 /// windows' values of one trace tend to be larger than those of the other trace: the rank-sum test of Mann and
@@ -19,11 +20,21 @@ use std::path::PathBuf;
 Examples:
   rtrace diff before after
   rtrace diff -n 0 before after | grep '[*]$'
-  rtrace diff --json before after")]
+  rtrace diff --json before after
+  rtrace diff --html changes.html before after")]
 pub struct DiffArgs {
     /// Print one JSON object, with all names
     #[arg(long, conflicts_with = "rows")]
     pub json: bool,
+
+    /// Write a page with all names; `-` is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]
+    pub html: Option<PathBuf>,
+
+    /// Replace the FILE of --html if it exists
+    #[arg(hide_short_help = true)]
+    #[arg(long, requires = "html")]
+    pub force: bool,
 
     /// Names in each table; 0 for all
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]

@@ -95,8 +95,7 @@ pub enum Action {
     Diff {
         a: PathBuf,
         b: PathBuf,
-        json: bool,
-        rows: usize,
+        output: Output,
     },
     ListQueries {
         dirs: Vec<PathBuf>,
@@ -224,8 +223,13 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Diff(args) => Action::Diff {
             a: args.a,
             b: args.b,
-            json: args.json,
-            rows: rows(args.rows),
+            output: match args.html {
+                Some(file) => Output::Page(Target::named(file, args.force)),
+                None if args.json => Output::Json,
+                None => Output::Text {
+                    rows: rows(args.rows),
+                },
+            },
         },
         Command::List(args) if args.contexts => Action::ListContexts { json: args.json },
         Command::List(ListArgs {

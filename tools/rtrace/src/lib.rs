@@ -97,7 +97,7 @@ pub fn main() -> ExitCode {
         Action::Create { name } => sessions::create(&place, &name),
         Action::Destroy { name } => sessions::destroy(&place, &name),
         Action::Sessions { json } => sessions::list(&place, json),
-        Action::Doctor { json } => match doctor::doctor(&place, json) {
+        Action::Doctor { root, json } => match doctor::doctor(&place, &root, json) {
             Ok(false) => return ExitCode::from(exit::DAMAGED),
             result => result.map(drop),
         },

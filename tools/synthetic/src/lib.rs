@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod fake;
+pub mod machine;
 mod packet;
 mod region;
 

@@ -192,6 +192,10 @@ pub struct DoctorArgs {
     /// Print one JSON array
     #[arg(long)]
     pub json: bool,
+
+    /// Check the machine whose files are below DIR: a mounted image
+    #[arg(long, value_name = "DIR", default_value = "/", hide_short_help = true)]
+    pub root: PathBuf,
 }
 
 /// Write man pages and shell completions

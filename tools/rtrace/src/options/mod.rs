@@ -155,6 +155,8 @@ pub enum Action {
         json: bool,
     },
     Doctor {
+        /// Directory with the machine's files.
+        root: PathBuf,
         json: bool,
     },
     Generate {
@@ -283,7 +285,10 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             SessionCommand::Reset => Action::Reset,
             SessionCommand::Free => Action::Free,
         },
-        Command::Doctor(args) => Action::Doctor { json: args.json },
+        Command::Doctor(args) => Action::Doctor {
+            root: args.root,
+            json: args.json,
+        },
         Command::Generate(args) => Action::Generate { dir: args.dir },
     };
     let place = Place {

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace doctor`: checks that this machine can record, and says how to fix what is missing.
+
+mod machine;
+
+use crate::options::Place;
+use control::{Tracer, DEBUGFS, DEFAULT_SESSION};
+use machine::{Key, Machine, SecureBoot, MOK};
+use rustix::fs::{access, Access};
+use rustix::io::Errno;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+use terminal::{print, print_json, BAD, GOOD};
+
+/// The oldest kernel that the module builds for.
+const OLDEST: (u32, u32) = (7, 2);
+
+/// The oldest rustc that compiles the module.
+const OLDEST_RUSTC: (u32, u32) = (1, 85);
+
+/// The type of the module's own file system, and its mount point.
+const RTRACE: &str = "rtrace";
+const MOUNT: &str = "/sys/kernel/rtrace";
+const OWN: &str = "/sys/kernel";
+
+/// Result of a check.
+enum Finding {
+    Good(String),
+    /// The fault, and the command that fixes it.
+    Bad(String, String),
+    /// The check has no result, for this reason.
+    Unknown(String),
+}
+
+use Finding::{Bad, Good, Unknown};
+
+/// A check as JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    check: &'a str,
+    state: &'a str,
+    what: &'a str,
+    fix: Option<&'a String>,
+}
+
+/// Prints every check, and the one command to run next. Returns whether all checks are good.
+pub fn doctor(place: &Place, root: &Path, json: bool) -> anyhow::Result<bool> {
+    let machine = Machine::at(root);
+    let is_usual = place.debugfs == Path::new(DEBUGFS);
+    let debugfs = match is_usual && machine.is_mounted(RTRACE, &machine.path(MOUNT)) {
+        true => machine.path(OWN),
+        false => machine.path(&place.debugfs),
+    };
+    let mut checks = vec![
+        ("permission", permission(&machine, &debugfs)),
+        ("kernel", kernel(&machine)),
+    ];
+    let is_there = machine.is_loaded() || machine.is_installed();
+    if !is_there {
+        checks.push(("rustc", rustc()));
+        checks.push(("source", source(&machine)));
+    }
+    checks.extend([
+        ("Rust support", rust(&machine, is_there)),
+        ("Secure Boot", secure_boot(&machine)),
+        ("lockdown", lockdown(&machine)),
+        ("functions", functions(&machine)),
+        ("module", module(&machine, is_there)),
+        ("debugfs", mount(&machine, &debugfs)),
+        ("versions", versions(&debugfs)),
+        ("rtrace files", files(&debugfs)),
+    ]);
+    if let Some(kind) = machine.container() {
+        checks.push(("container", container(&kind, &debugfs)));
+    }
+    let well = !checks.iter().any(|(_, finding)| matches!(finding, Bad(..)));
+    if json {
+        let rows = checks.iter().map(|(check, finding)| match finding {
+            Good(what) => Row {
+                check,
+                state: "ok",
+                what,
+                fix: None,
+            },
+            Unknown(why) => Row {
+                check,
+                state: "unknown",
+                what: why,
+                fix: None,
+            },
+            Bad(what, fix) => Row {
+                check,
+                state: "missing",
+                what,
+                fix: Some(fix),
+            },
+        });
+        print_json(&rows.collect::<Vec<_>>())?;
+        return Ok(well);
+    }
+    let mut out = String::new();
+    let mut next = None;
+    for (name, finding) in &checks {
+        match finding {
+            Good(what) => writeln!(out, "{GOOD}ok{GOOD:#}       {name}: {what}")?,
+            Unknown(why) => writeln!(out, "unknown  {name}: {why}")?,
+            Bad(what, fix) => {
+                next = next.or(Some(fix));
+                writeln!(
+                    out,
+                    "{BAD}missing{BAD:#}  {name}: {what}\n         fix it: {fix}"
+                )?;
+            }
+        }
+    }
+    if let Some(next) = next {
+        // A later fault may be a consequence of the first.
+        writeln!(out, "\nnext: {next}")?;
+    }
+    print(&out)?;
+    Ok(well)
+}
+
+/// Checks that the user may record: that `enable` is writable.
+fn permission(machine: &Machine, debugfs: &Path) -> Finding {
+    if rustix::process::geteuid().is_root() {
+        return Good("root".to_owned());
+    }
+    let is_closed = |path: &Path| access(path, Access::EXEC_OK) == Err(Errno::ACCESS);
+    let may_write = |tree: &Path| access(tree.join("enable"), Access::WRITE_OK);
+    let own = may_write(&machine.path(MOUNT));
+    match own.or_else(|_| may_write(&debugfs.join("rtrace"))) {
+        Ok(()) => Good("not root; the module's gid= and mode= grant access".to_owned()),
+        Err(_) if own == Err(Errno::ACCESS) => Bad(
+            format!("not root, and gid= and mode= of {MOUNT} grant no access"),
+            format!("sudo mount -o remount,gid=$(id -g),mode=0770 {MOUNT}"),
+        ),
+        Err(Errno::ACCESS) if machine.is_mounted("debugfs", debugfs) && is_closed(debugfs) => Bad(
+            format!(
+                "not root, and only root may enter {}: debugfs has its own mode, whatever the module's",
+                debugfs.display()
+            ),
+            "sudo rtrace ...".to_owned(),
+        ),
+        Err(Errno::ACCESS) => Bad(
+            "not root, and the module's gid= and mode= grant no access".to_owned(),
+            "sudo rtrace ...".to_owned(),
+        ),
+        Err(error) => Unknown(error.to_string()),
+    }
+}
+
+/// Parses the two first numbers of a version.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text
+        .split(['.', '-', '+', '~'])
+        .map_while(|word| word.parse::<u32>().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// Checks that the module can be built for the kernel.
+fn kernel(machine: &Machine) -> Finding {
+    let release = &machine.release;
+    match version(release) {
+        Some(found) if found >= OLDEST => Good(release.clone()),
+        Some(_) => {
+            let (major, minor) = OLDEST;
+            let (id, codename) = machine.distribution();
+            let fix = match (id.as_str(), codename.as_str()) {
+                ("debian", "trixie") => {
+                    "apt install -t trixie-backports linux-image-amd64".to_owned()
+                }
+                ("debian", _) => "apt install linux-image-amd64".to_owned(),
+                _ => format!("install Linux {major}.{minor} or later, and boot it"),
+            };
+            Bad(format!("{release} is older than {major}.{minor}"), fix)
+        }
+        None => Unknown(format!("cannot read the release `{release}`")),
+    }
+}
+
+/// Checks that the rustc here can compile the module.
+fn rustc() -> Finding {
+    let (major, minor) = OLDEST_RUSTC;
+    let output = Command::new("rustc").arg("--version").output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    // rustc 1.85.1 (4eb161250 2025-03-15)
+    let found = said.as_ref().ok().and_then(|said| said.split(' ').nth(1));
+    match found.and_then(version) {
+        Some(known) if known >= OLDEST_RUSTC => Good(said.unwrap_or_default().trim().to_owned()),
+        Some(_) => Bad(
+            format!(
+                "rustc {} cannot compile the kernel's crates: {major}.{minor} or later can",
+                found.unwrap_or_default()
+            ),
+            "rustup update stable".to_owned(),
+        ),
+        None => Bad(
+            "there is no rustc to build the module with".to_owned(),
+            "apt install rustc".to_owned(),
+        ),
+    }
+}
+
+/// Checks what a build of the module for this kernel needs.
+fn source(machine: &Machine) -> Finding {
+    let release = &machine.release;
+    let build = format!("/lib/modules/{release}/build");
+    if !machine.has(format!("{build}/Makefile")) {
+        return Bad(
+            format!("the headers of {release} are not installed"),
+            format!("apt install linux-headers-{release}"),
+        );
+    }
+    let series = version(release).map_or_else(String::new, |(a, b)| format!("{a}.{b}"));
+    let tarball = format!("/usr/src/linux-source-{series}.tar.xz");
+    let has_metadata = machine.has(format!("{build}/rust/libkernel.rmeta"));
+    if has_metadata {
+        Good(format!("the metadata of the kernel's crates in {build}"))
+    } else if machine.has(&tarball) {
+        Good(tarball)
+    } else {
+        Bad(
+            format!("neither the metadata of the kernel's crates nor {tarball} exists"),
+            format!("apt install linux-source-{series}"),
+        )
+    }
+}
+
+/// Checks that the kernel was built with Rust. A module that is there needs no further answer.
+fn rust(machine: &Machine, is_there: bool) -> Finding {
+    if is_there {
+        return Good("the module was built for this kernel".to_owned());
+    }
+    let release = &machine.release;
+    let paths = [
+        format!("/boot/config-{release}"),
+        format!("/lib/modules/{release}/build/.config"),
+    ];
+    for path in &paths {
+        let Some(config) = machine.text(path) else {
+            continue;
+        };
+        return if config.lines().any(|line| line == "CONFIG_RUST=y") {
+            Good(format!("CONFIG_RUST=y in {path}"))
+        } else {
+            Bad(
+                format!("{path} has no CONFIG_RUST=y"),
+                "boot a kernel with CONFIG_RUST=y, for example a backports kernel of Debian, 7.2 or newer".to_owned(),
+            )
+        };
+    }
+    // The kernel's own symbols. The symbols of modules follow them in the file.
+    let symbols = machine.text("/proc/kallsyms").unwrap_or_default();
+    if symbols
+        .lines()
+        .any(|line| line.contains(" rust_helper_") && !line.ends_with(']'))
+    {
+        Good("the running kernel has it".to_owned())
+    } else {
+        Unknown(format!(
+            "cannot tell: neither {} nor {} exists",
+            paths[0], paths[1]
+        ))
+    }
+}
+
+/// Checks that the firmware's rules let the module load.
+fn secure_boot(machine: &Machine) -> Finding {
+    match machine.secure_boot() {
+        SecureBoot::NoEfi => return Good("no UEFI".to_owned()),
+        SecureBoot::Off => return Good("off".to_owned()),
+        SecureBoot::On => {}
+    }
+    if machine.is_loaded() {
+        return Good("on, and the module is loaded".to_owned());
+    }
+    match machine.key() {
+        Key::Enrolled => Good(format!("on, and the key {MOK} is enrolled")),
+        Key::Pending => Bad(
+            format!("on, and the key {MOK} is not enrolled yet: MOK manager asks at the next boot"),
+            "reboot".to_owned(),
+        ),
+        Key::Unknown => Bad(
+            format!("on, and the key that signs the module is not enrolled: {MOK}"),
+            format!("mokutil --import {MOK}"),
+        ),
+        Key::Missing => Bad(
+            format!("on, and there is no key to sign the module with: {MOK}"),
+            "dkms generate_mok".to_owned(),
+        ),
+    }
+}
+
+/// Checks that lockdown leaves a way to the module's files.
+fn lockdown(machine: &Machine) -> Finding {
+    let text = machine.text("/sys/kernel/security/lockdown");
+    let Some(text) = text else {
+        return Good("none (no lockdown file)".to_owned());
+    };
+    let has_mount = machine.is_mounted(RTRACE, &machine.path(MOUNT));
+    match text.split(['[', ']']).nth(1).unwrap_or("none") {
+        "none" => Good("none".to_owned()),
+        "integrity" if has_mount => Good(format!("integrity: {MOUNT} is open, debugfs is not")),
+        "integrity" if machine.knows(RTRACE) => Bad(
+            "integrity: the kernel closes debugfs, and rtrace's own file system is not mounted"
+                .to_owned(),
+            mount_command(),
+        ),
+        "integrity" if !machine.is_loaded() => match machine.key() {
+            Key::Enrolled => Good(format!("integrity: modules signed with {MOK} load")),
+            _ => Bad(
+                "integrity: the kernel loads only signed modules".to_owned(),
+                format!("mokutil --import {MOK}"),
+            ),
+        },
+        "integrity" => Bad(
+            "integrity: the kernel closes debugfs, and this module has no file system of its own"
+                .to_owned(),
+            "install a newer rtrace, or boot without lockdown=".to_owned(),
+        ),
+        mode => Bad(
+            format!("{mode}: the kernel refuses all tracing"),
+            "boot with lockdown=integrity".to_owned(),
+        ),
+    }
+}
+
+/// The command that mounts the module's own file system.
+fn mount_command() -> String {
+    format!("mount -t {RTRACE} {RTRACE} {MOUNT}")
+}
+
+/// Whether functions can be traced (`-F`, `--graph`).
+fn functions(machine: &Machine) -> Finding {
+    const PATH: &str = "/proc/sys/kernel/ftrace_enabled";
+    match machine.text(PATH) {
+        Some(text) if text.trim() == "0" => Bad(
+            format!("function tracing is switched off for all tracers: {PATH} is 0"),
+            "sudo sysctl kernel.ftrace_enabled=1".to_owned(),
+        ),
+        Some(_) => Good("can be traced".to_owned()),
+        None => Good("this kernel cannot trace functions".to_owned()),
+    }
+}
+
+/// Checks that the module's files have a place: in debugfs, or in a file system of their own.
+fn mount(machine: &Machine, debugfs: &Path) -> Finding {
+    // All of debugfs may be mounted there, or rtrace's directory alone.
+    let mut places = [debugfs.to_owned(), debugfs.join("rtrace")].into_iter();
+    if places.any(|path| machine.is_mounted("debugfs", &path)) {
+        return Good(format!("mounted on {}", debugfs.display()));
+    }
+    if machine.is_mounted(RTRACE, &machine.path(MOUNT)) {
+        return Good(format!("not needed: {MOUNT} is mounted"));
+    }
+    if machine.knows(RTRACE) {
+        return Bad(
+            format!("neither debugfs nor {MOUNT} is mounted"),
+            mount_command(),
+        );
+    }
+    if machine.knows("debugfs") {
+        return Bad(
+            format!("not mounted on {}", debugfs.display()),
+            format!("mount -t debugfs none {}", debugfs.display()),
+        );
+    }
+    let line = machine.text("/proc/cmdline").unwrap_or_default();
+    let mut words = line.split_whitespace();
+    let word = words.find(|word| word.starts_with("debugfs="));
+    Bad(
+        "this kernel has no debugfs".to_owned(),
+        format!("boot without {}", word.unwrap_or("debugfs=off")),
+    )
+}
+
+fn module(machine: &Machine, is_there: bool) -> Finding {
+    if machine.is_loaded() {
+        Good("loaded".to_owned())
+    } else if is_there {
+        Bad("not loaded".to_owned(), "modprobe rtrace".to_owned())
+    } else if machine.has("/var/lib/dkms/rtrace") {
+        Bad(
+            format!("DKMS has not built it for {}", machine.release),
+            format!("dkms autoinstall -k {}", machine.release),
+        )
+    } else {
+        Bad(
+            "not loaded".to_owned(),
+            "modprobe rtrace (or insmod rtrace.ko where it was built)".to_owned(),
+        )
+    }
+}
+
+/// Checks that the loaded module and this program have one version.
+fn versions(debugfs: &Path) -> Finding {
+    const OURS: &str = rtrace_abi::VERSION;
+    match Tracer::find(debugfs).and_then(|tracer| tracer.version()) {
+        Ok(version) if version == OURS => Good(format!("module and tools are {OURS}")),
+        Ok(version) => Bad(
+            format!("the module is {version}, the tools are {OURS}"),
+            "modprobe -r rtrace && modprobe rtrace".to_owned(),
+        ),
+        Err(_) => Unknown("the module's files are not there".to_owned()),
+    }
+}
+
+/// Checks that a container has the host's files.
+fn container(kind: &str, debugfs: &Path) -> Finding {
+    match Tracer::find(debugfs) {
+        Ok(_) => Good(format!("{kind}, with the host's rtrace files")),
+        Err(_) => Bad(
+            format!("{kind}, and the host's rtrace files are not bound into it"),
+            format!("{kind} run --privileged -v {MOUNT}:{MOUNT} ..."),
+        ),
+    }
+}
+
+fn files(debugfs: &Path) -> Finding {
+    let found = Tracer::find(debugfs).and_then(|tracer| {
+        let clock = tracer.session(DEFAULT_SESSION)?.clock()?;
+        Ok((tracer.version()?, clock))
+    });
+    match found {
+        Ok((version, clock)) => Good(format!("version {version}, clock {clock}")),
+        Err(error) => Bad(
+            error.to_string(),
+            "fix the checks above; if this one still fails, look at dmesg".to_owned(),
+        ),
+    }
+}

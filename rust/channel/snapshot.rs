@@ -156,7 +156,8 @@ impl Cursor {
         let ring = buffer.ring();
         let taken = &mut self.snapshot.taken;
         sort_by(taken, |one, other| {
-            ring.sequence(&other.packet()).cmp(&ring.sequence(&one.packet()))
+            ring.sequence(&other.packet())
+                .cmp(&ring.sequence(&one.packet()))
         });
         if self.snapshot.is_exchanging {
             return false;

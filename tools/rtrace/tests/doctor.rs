@@ -98,11 +98,11 @@ fn a_module_is_loaded_or_built() {
     let machine = Machine::new(root.path()).unwrap();
     machine.without_module().unwrap();
     let programs = TempDir::new().unwrap();
-    let rustc = |version: &str| {
-        let path = programs.path().join("rustc");
+    let program = |name: &str, version: &str| {
+        let path = programs.path().join(name);
         fs::write(
             &path,
-            format!("#!/bin/sh\necho 'rustc {version} (4eb161250 2025-03-15)'\n"),
+            format!("#!/bin/sh\necho '{name} {version} (4eb161250 2025-03-15)'\n"),
         )
         .unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
@@ -116,9 +116,11 @@ fn a_module_is_loaded_or_built() {
             .map(|(check, _, fix)| format!("{check}: {fix}"))
     };
     assert_eq!(next().unwrap(), "rustc: apt install rustc");
-    rustc("1.84.1");
+    program("rustc", "1.84.1");
     assert_eq!(next().unwrap(), "rustc: rustup update stable");
-    rustc("1.85.0");
+    program("rustc", "1.85.0");
+    assert_eq!(next().unwrap(), "bindgen: apt install bindgen");
+    program("bindgen", "0.71.1");
     let headers = format!("source: apt install linux-headers-{RELEASE}");
     assert_eq!(next().unwrap(), headers);
     machine
@@ -129,13 +131,19 @@ fn a_module_is_loaded_or_built() {
         .write("usr/src/linux-source-7.2.tar.xz", "")
         .unwrap();
     let config = format!("lib/modules/{RELEASE}/build/.config");
-    machine
-        .write(&config, "# CONFIG_RUST is not set\n")
-        .unwrap();
-    assert!(next()
-        .unwrap()
-        .starts_with("Rust support: boot a kernel with"));
-    machine.write(&config, "CONFIG_RUST=y\n").unwrap();
+    let needed = "MODULES TRACEPOINTS KPROBES FPROBE DEBUG_FS SCHEDSTATS COMPAT";
+    let configure = |options: &str| {
+        let lines = options
+            .split(' ')
+            .map(|option| format!("CONFIG_{option}=y\n"));
+        machine.write(&config, lines.collect::<String>()).unwrap();
+        next().unwrap()
+    };
+    let without = "kernel options: boot a kernel with CONFIG_FPROBE=y";
+    assert_eq!(configure(&needed.replace(" FPROBE", "")), without);
+    let random = "kernel options: boot a kernel without CONFIG_RANDSTRUCT";
+    assert_eq!(configure(&format!("{needed} RANDSTRUCT")), random);
+    configure(needed);
     machine
         .write("var/lib/dkms/rtrace/0.1.0/source", "")
         .unwrap();

@@ -18,6 +18,17 @@ use terminal::{print, print_json, BAD, GOOD};
 /// The oldest kernel that the module builds for.
 const OLDEST: (u32, u32) = (7, 2);
 
+/// The options that the module needs of the kernel (scripts/check-kdir).
+const NEEDED: [&str; 7] = [
+    "MODULES",
+    "TRACEPOINTS",
+    "KPROBES",
+    "FPROBE",
+    "DEBUG_FS",
+    "SCHEDSTATS",
+    "COMPAT",
+];
+
 /// The oldest rustc that compiles the module.
 const OLDEST_RUSTC: (u32, u32) = (1, 85);
 
@@ -61,10 +72,11 @@ pub fn doctor(place: &Place, root: &Path, json: bool) -> anyhow::Result<bool> {
     let is_there = machine.is_loaded() || machine.is_installed();
     if !is_there {
         checks.push(("rustc", rustc()));
+        checks.push(("bindgen", bindgen()));
         checks.push(("source", source(&machine)));
     }
     checks.extend([
-        ("Rust support", rust(&machine, is_there)),
+        ("kernel options", options(&machine, is_there)),
         ("Secure Boot", secure_boot(&machine)),
         ("lockdown", lockdown(&machine)),
         ("functions", functions(&machine)),
@@ -205,6 +217,17 @@ fn rustc() -> Finding {
     }
 }
 
+/// Checks that bindgen, which a build needs, is here.
+fn bindgen() -> Finding {
+    match Command::new("bindgen").arg("--version").output() {
+        Ok(output) => Good(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        Err(_) => Bad(
+            "there is no bindgen to build the module with".to_owned(),
+            "apt install bindgen".to_owned(),
+        ),
+    }
+}
+
 /// Checks what a build of the module for this kernel needs.
 fn source(machine: &Machine) -> Finding {
     let release = &machine.release;
@@ -230,8 +253,8 @@ fn source(machine: &Machine) -> Finding {
     }
 }
 
-/// Checks that the kernel was built with Rust. A module that is there needs no further answer.
-fn rust(machine: &Machine, is_there: bool) -> Finding {
+/// Checks the kernel's configuration. A module that is there needs no further answer.
+fn options(machine: &Machine, is_there: bool) -> Finding {
     if is_there {
         return Good("the module was built for this kernel".to_owned());
     }
@@ -240,31 +263,31 @@ fn rust(machine: &Machine, is_there: bool) -> Finding {
         format!("/boot/config-{release}"),
         format!("/lib/modules/{release}/build/.config"),
     ];
-    for path in &paths {
-        let Some(config) = machine.text(path) else {
-            continue;
-        };
-        return if config.lines().any(|line| line == "CONFIG_RUST=y") {
-            Good(format!("CONFIG_RUST=y in {path}"))
-        } else {
-            Bad(
-                format!("{path} has no CONFIG_RUST=y"),
-                "boot a kernel with CONFIG_RUST=y, for example a backports kernel of Debian, 7.2 or newer".to_owned(),
-            )
-        };
-    }
-    // The kernel's own symbols. The symbols of modules follow them in the file.
-    let symbols = machine.text("/proc/kallsyms").unwrap_or_default();
-    if symbols
-        .lines()
-        .any(|line| line.contains(" rust_helper_") && !line.ends_with(']'))
-    {
-        Good("the running kernel has it".to_owned())
-    } else {
-        Unknown(format!(
+    let found = paths
+        .iter()
+        .find_map(|path| Some((path, machine.text(path)?)));
+    let Some((path, config)) = found else {
+        return Unknown(format!(
             "cannot tell: neither {} nor {} exists",
             paths[0], paths[1]
-        ))
+        ));
+    };
+    let has = |option: &str| {
+        config
+            .lines()
+            .any(|line| line == format!("CONFIG_{option}=y"))
+    };
+    let missing = NEEDED.into_iter().find(|option| !has(option));
+    match missing {
+        Some(option) => Bad(
+            format!("{path} has no CONFIG_{option}=y"),
+            format!("boot a kernel with CONFIG_{option}=y"),
+        ),
+        None if has("RANDSTRUCT") => Bad(
+            format!("{path} has CONFIG_RANDSTRUCT=y: Rust code cannot know the order of fields"),
+            "boot a kernel without CONFIG_RANDSTRUCT".to_owned(),
+        ),
+        None => Good(format!("{path} has all that rtrace needs")),
     }
 }
 

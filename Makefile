@@ -33,8 +33,11 @@ check: ## run lints, layer check and unit tests; needs no QEMU
 bench: ## compare with LTTng, ftrace, perf and BPF, in QEMU (long)
 	@scripts/bench
 
-deb: ## build the Debian packages: rtrace-dkms (the modules' source) and rtrace (commands, units)
+deb: ## build the Debian packages: commands, modules' source; with KERNEL also its compiled modules
 	@scripts/deb
+
+repo: deb ## make a repository for apt of the packages, as files (build/repo)
+	@scripts/repo
 
 install: ## install modules, tools, man pages and systemd units (DESTDIR, PREFIX)
 	@scripts/module install
@@ -51,4 +54,4 @@ help: ## print this list
 	@echo '  KERNEL=7.3-rt  build for and test on this stock kernel (see scripts/kernel list)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
 
-.PHONY: all module events tools demo test verify test-kernels check bench deb install clean help
+.PHONY: all module events tools demo test verify test-kernels check bench deb repo install clean help

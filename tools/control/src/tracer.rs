@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tracer's control files under debugfs.
+//! The tracer's control files: in the file system `rtrace`, or in debugfs.
 
 use crate::session::Session;
+use rustix::io::Errno;
 use serde::Serialize;
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use system::{Error, Result};
@@ -13,10 +14,27 @@ use system::{Error, Result};
 /// The usual mount point of debugfs.
 pub const DEBUGFS: &str = "/sys/kernel/debug";
 
+/// The directory of the mount point of the file system `rtrace`.
+const OWN: &str = "/sys/kernel";
+
 /// The usual mount point of tracefs. Below another debugfs it is `tracing`.
 const TRACEFS: &str = "/sys/kernel/tracing";
 
+/// The directory of the tracer's directory `rtrace` on this machine: of the file system `rtrace` if that is mounted, else
+/// debugfs.
+pub fn usual_place() -> PathBuf {
+    let is_mounted = match fs::metadata(Path::new(OWN).join("rtrace/enable")) {
+        Ok(_) => true,
+        // The mount point itself is open to all.
+        Err(e) => e.kind() == io::ErrorKind::PermissionDenied,
+    };
+    PathBuf::from(if is_mounted { OWN } else { DEBUGFS })
+}
+
 pub use rtrace_abi::names::{DEFAULT_SESSION, FIRST_CHANNEL};
+
+/// How to make the tracer's files available without debugfs.
+const MOUNT: &str = ": mount -t rtrace rtrace /sys/kernel/rtrace";
 
 /// The file with the reason of the last refused write to a file at the top.
 const ERROR_LOG: &str = "error_log";
@@ -24,22 +42,33 @@ const ERROR_LOG: &str = "error_log";
 /// The file of the events that users have defined.
 const DYNAMIC_EVENTS: &str = "dynamic_events";
 
-/// The rtrace tree of a mounted debugfs.
+/// The tracer's tree of files.
 #[derive(Clone, Debug)]
 pub struct Tracer {
     root: PathBuf,
 }
 
 impl Tracer {
-    /// Finds the tree under `debugfs`. The error tells what is missing.
-    pub fn find(debugfs: &Path) -> Result<Self> {
-        let root = debugfs.join("rtrace");
+    /// Finds the tree in the directory `place`. The error tells what is missing.
+    pub fn find(place: &Path) -> Result<Self> {
+        let root = place.join("rtrace");
+        let is_own = place == Path::new(OWN);
         let reason = match fs::metadata(root.join("enable")) {
-            Ok(_) => return Ok(Self { root }),
+            Ok(_) => match File::open(root.join("version")) {
+                Err(e) if e.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {
+                    let fix = if is_own { "" } else { MOUNT };
+                    format!("the kernel is locked down{fix}")
+                }
+                _ => return Ok(Self { root }),
+            },
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(Error::NotAllowed { path: root })
             }
-            Err(_) if fs::read_dir(debugfs).is_ok_and(|mut dir| dir.next().is_none()) => {
+            // The module has made the mount point.
+            Err(_) if place == Path::new(DEBUGFS) && Path::new(OWN).join("rtrace").exists() => {
+                format!("debugfs is off or not mounted{MOUNT}")
+            }
+            Err(_) if fs::read_dir(place).is_ok_and(|mut dir| dir.next().is_none()) => {
                 "debugfs is not mounted".to_owned()
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => "the module is not loaded".to_owned(),
@@ -51,6 +80,12 @@ impl Tracer {
     /// The tree's directory.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The debugfs of the tracer's kernel.
+    pub fn debugfs(&self) -> &Path {
+        let place = self.root.parent().filter(|place| *place != Path::new(OWN));
+        place.unwrap_or(Path::new(DEBUGFS))
     }
 
     /// The module's version.
@@ -96,12 +131,13 @@ impl Tracer {
     }
 
     fn ftrace_file(&self, name: &str) -> Option<String> {
-        let debugfs = self.root.parent()?;
-        // At this path the kernel would mount tracefs, and warn about it.
-        let tracefs = if debugfs == Path::new(DEBUGFS) {
+        let place = self.root.parent()?;
+        // In the usual debugfs, this path would make the kernel mount tracefs, and warn about it.
+        let is_usual = [DEBUGFS, OWN].iter().any(|usual| place == Path::new(usual));
+        let tracefs = if is_usual {
             PathBuf::from(TRACEFS)
         } else {
-            debugfs.join("tracing")
+            place.join("tracing")
         };
         fs::read_to_string(tracefs.join(name)).ok()
     }
@@ -301,6 +337,18 @@ mod tests {
                 error,
                 format!("session `{name}` does not exist (existing sessions: boot, default)")
             );
+        }
+    }
+
+    #[test]
+    fn debugfs_is_beside_each_tree() {
+        for (root, debugfs) in [
+            ("/sys/kernel/rtrace", DEBUGFS),
+            ("/sys/kernel/debug/rtrace", DEBUGFS),
+            ("/run/tracing/rtrace", "/run/tracing"),
+        ] {
+            let root = PathBuf::from(root);
+            assert_eq!(Tracer { root }.debugfs(), Path::new(debugfs));
         }
     }
 

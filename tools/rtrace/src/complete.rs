@@ -6,7 +6,7 @@
 //! are not offered.
 
 use clap_complete::engine::CompletionCandidate;
-use control::{events, Tracer, DEBUGFS};
+use control::{events, Tracer};
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,16 +15,18 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use store::is_trace;
 
-/// File in tracefs with the kernel functions that can be traced. debugfs contains this tracefs.
+/// File in tracefs with the kernel functions that can be traced. debugfs and /sys/kernel contain this tracefs.
 const FUNCTIONS: &str = "tracing/available_filter_functions";
 
 /// Maximum number of functions to offer.
 const MOST_FUNCTIONS: usize = 500;
 
-/// The debugfs that the command line so far names.
+/// The directory of the tracer's files that the command line so far names, or the usual one.
 fn debugfs() -> OsString {
     let mut words = env::args_os().skip_while(|word| word != "--debugfs");
-    words.nth(1).unwrap_or_else(|| DEBUGFS.into())
+    words
+        .nth(1)
+        .unwrap_or_else(|| control::usual_place().into())
 }
 
 fn tracer() -> Option<Tracer> {

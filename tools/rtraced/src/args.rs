@@ -165,9 +165,10 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     pub pid_file: Option<PathBuf>,
 
-    /// Directory where debugfs is mounted
-    #[arg(long, value_name = "PATH", default_value = control::DEBUGFS)]
-    pub debugfs: PathBuf,
+    /// Directory that contains rtrace's directory of files [default: /sys/kernel if the file system `rtrace` is mounted
+    /// there, else debugfs]
+    #[arg(long, value_name = "PATH")]
+    pub debugfs: Option<PathBuf>,
 
     /// Run as the detached half of another rtraced
     #[arg(long, hide = true)]

@@ -29,7 +29,7 @@ pub struct Options {
     pub destination: Destination,
     /// Session to read.
     pub session: String,
-    /// Directory where debugfs is mounted.
+    /// Directory that contains the tracer's directory.
     pub debugfs: PathBuf,
     /// File for the process id.
     pub pid_file: Option<PathBuf>,
@@ -86,7 +86,7 @@ impl Action {
         Ok(Self::Serve(Options {
             destination,
             session: args.session,
-            debugfs: args.debugfs,
+            debugfs: args.debugfs.unwrap_or_else(control::usual_place),
             pid_file,
             leftover: args.leftover,
             snapshots: args.snapshots,

@@ -12,7 +12,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// debugfs has no rtrace tree.
+    /// The tracer's tree of files cannot be used.
     #[error("{}: rtrace is not available: {reason} (`rtrace doctor` shows how to fix it)", path.display())]
     NoTracer {
         /// Where the tree was expected.
@@ -21,7 +21,7 @@ pub enum Error {
         reason: String,
     },
     /// The tree is closed to this user.
-    #[error("{}: permission denied: run as root (try sudo), or as a member of the group that may use rtrace (module parameters gid=, mode=)", path.display())]
+    #[error("{}: permission denied: run as root (try sudo), or as a member of the group that may use rtrace (gid=, mode= of the module or of the mount)", path.display())]
     NotAllowed {
         /// The directory that could not be read.
         path: PathBuf,

@@ -87,9 +87,10 @@ pub struct Cli {
     #[arg(hide_default_value = true)]
     pub color: ColorChoice,
 
-    /// Where debugfs is mounted
-    #[arg(long, global = true, hide_short_help = true, value_name = "PATH", default_value = control::DEBUGFS)]
-    pub debugfs: PathBuf,
+    /// Directory that contains rtrace's directory of files [default: /sys/kernel if the file system `rtrace` is mounted
+    /// there, else debugfs]
+    #[arg(long, global = true, hide_short_help = true, value_name = "PATH")]
+    pub debugfs: Option<PathBuf>,
 
     /// Session to work with, which must exist (`rtrace session list`) [default: default; `record` makes one for itself]
     #[arg(long, global = true, hide_short_help = true, value_name = "NAME", value_parser = session::name)]

@@ -41,7 +41,7 @@ use system::access::Access;
 
 /// Location of the tracer.
 pub struct Place {
-    /// The mounted debugfs.
+    /// Directory that contains the tracer's directory.
     pub debugfs: PathBuf,
     /// The session's name, if one was given.
     pub session: Option<String>,
@@ -292,7 +292,7 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Generate(args) => Action::Generate { dir: args.dir },
     };
     let place = Place {
-        debugfs: cli.debugfs,
+        debugfs: cli.debugfs.unwrap_or_else(control::usual_place),
         session: cli.session,
     };
     Ok((place, action))

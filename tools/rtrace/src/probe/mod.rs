@@ -137,8 +137,8 @@ fn named(shown: &str, symbols: &Symbols) -> Vec<String> {
 
 /// The functions that can be probed, as far as they are known.
 fn symbols(tracer: Option<&Tracer>) -> Symbols {
-    let debugfs = tracer.and_then(|tracer| tracer.root().parent());
-    Symbols::read(debugfs.unwrap_or(Path::new("/sys/kernel/debug")))
+    let debugfs = tracer.map_or(Path::new(control::DEBUGFS), Tracer::debugfs);
+    Symbols::read(debugfs)
 }
 
 /// Defines an event for each specification. Returns the lines for `dynamic_events`. If one line is refused, the error

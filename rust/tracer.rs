@@ -14,6 +14,7 @@ use crate::session::{
 use crate::source::external::External;
 use crate::source::EventSource;
 use crate::sys::debugfs;
+use crate::sys::debugfs::tree::{Mountable, Tree};
 use crate::sys::foreign::ForeignModule;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::system;
@@ -23,6 +24,7 @@ use kernel::sync::{Arc, UniqueArc};
 /// A loaded tracer. The drop removes the files, and then ends running traces.
 // Fields in the order of the drop.
 pub(crate) struct Tracer {
+    _mountable: Mountable,
     files: Arc<Files>,
     _serving: DeferredWork,
     sessions: Arc<Sessions>,
@@ -59,12 +61,18 @@ impl Tracer {
         file::apply_parameters(&sessions)?;
         let tracer = UniqueArc::<Self>::new_uninit(GFP_KERNEL)?;
         // Last: after this the initialisation cannot fail.
-        let files = Files::new(&sessions).inspect_err(|error| {
-            pr_err!("cannot make /sys/kernel/debug/rtrace ({error:?}): is debugfs there, and not locked down?\n");
+        let tree = Tree::new("rtrace")?;
+        let files = Files::new(&tree, &sessions).and_then(|files| {
+            let mountable = Mountable::new(&tree)?;
+            Ok((mountable, files))
+        });
+        let (mountable, files) = files.inspect_err(|error| {
+            pr_err!("cannot make the files ({error:?})\n");
             // Some files may have been visible for a moment.
             debugfs::wait_for_refused();
         })?;
         let tracer = tracer.write(Self {
+            _mountable: mountable,
             files,
             _serving: serving,
             sessions,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files below /sys/kernel/debug/rtrace. `Documentation/abi.md`, section "The debugfs tree", lists them.
+//! The files below /sys/kernel/rtrace and /sys/kernel/debug/rtrace. `Documentation/abi.md`, section "The tree of files",
+//! lists them.
 //!
 //! A session's files that choose events are those of its first channel.
 
@@ -24,6 +25,7 @@ mod trigger;
 use crate::event::Event;
 use crate::input::number;
 use crate::session::{ChannelId, EventFiles, Session, Sessions};
+use crate::sys::debugfs::tree::Tree;
 use crate::sys::debugfs::Dir;
 use channel::ChannelTarget;
 use events::AllEventDirs;
@@ -40,9 +42,9 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Creates the files.
-    pub(crate) fn new(sessions: &Arc<Sessions>) -> Result<Arc<Self>> {
-        let mut root = Dir::new("rtrace")?;
+    /// Creates the files in `tree`.
+    pub(crate) fn new(tree: &Arc<Tree>, sessions: &Arc<Sessions>) -> Result<Arc<Self>> {
+        let mut root = Dir::root(tree)?;
         let session = sessions.default();
         let target = ChannelTarget::new(session, ChannelId::FIRST);
         control::make_tracer(&mut root, sessions)?;

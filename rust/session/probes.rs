@@ -15,6 +15,7 @@ use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::source::sampled::Frequency;
 use crate::source::session::SessionSources;
+use crate::sys::privilege;
 use crate::sys::rcu::Retired;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -136,6 +137,7 @@ impl Probes {
                 channel: Some(channel),
                 frequency: *sample_frequency,
             };
+            privilege::may_trace()?;
             event.source().attach(new, attached)?;
         }
         // No step from here on can fail.

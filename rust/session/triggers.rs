@@ -20,6 +20,7 @@ use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::source::sampled::Frequency;
 use crate::sys::debugfs::text::{Text, TextChanges};
+use crate::sys::privilege;
 use crate::sys::work::Ask;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -77,6 +78,7 @@ impl Placed {
             channel: None,
             frequency,
         };
+        privilege::may_trace()?;
         self.event.source().attach(new, to)
     }
 }

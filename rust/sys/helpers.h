@@ -14,6 +14,7 @@
 
 struct cgroup;
 struct dentry;
+struct file_operations;
 struct kretprobe;
 struct kretprobe_instance;
 struct module;
@@ -53,6 +54,23 @@ int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info);
 int rtrace_cpu_next(int cpu, bool online);
 bool rtrace_cpu_is_isolated(int cpu);
 
+/* filesystem.c */
+
+/* The tree of files. The callbacks run with s_umount held. */
+struct rtrace_tree_operations {
+	int (*fill)(void *tree, struct dentry *root);	/* creates all entries */
+	void (*forget)(void *tree);	/* the entries die after it */
+	void (*set_access)(void *tree);	/* calls rtrace_set_access() for all entries */
+	void (*put)(void *file);	/* releases an inode's file, without s_umount */
+};
+
+int rtrace_fs_register(void *tree, const struct rtrace_tree_operations *operations);
+void rtrace_fs_unregister(void);
+struct dentry *rtrace_fs_create(struct dentry *parent, const char *name, umode_t mode, void *file,
+				const struct file_operations *operations);
+void rtrace_fs_remove(struct dentry *dentry);
+void rtrace_set_access(struct dentry *entry, umode_t mode);
+
 /* functions.c */
 int rtrace_each_function(int (*see)(unsigned long function, void *data), void *data);
 
@@ -89,9 +107,10 @@ void rtrace_put_page(struct page *page);
 
 /* parameter.c */
 u8 rtrace_delivery_barrier(void);
+bool rtrace_is_mode(unsigned int mode);
 u16 rtrace_mode(void);
+unsigned int rtrace_gid(void);
 const char *rtrace_given(const char *name, size_t len);
-void rtrace_set_access(struct dentry *entry);
 u64 rtrace_origin(void);
 
 /* perf.c */

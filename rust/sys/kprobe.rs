@@ -3,7 +3,7 @@
 //! Kprobes: callbacks where kernel code is reached, and where a function returns.
 
 use crate::sys::args::Registers;
-use crate::sys::bindings;
+use crate::sys::{bindings, privilege};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use kernel::prelude::*;
@@ -129,7 +129,7 @@ fn kprobe_at(place: &CodePlace) -> bindings::kprobe {
 
 impl<T: Reached> Kprobe<T> {
     /// Registers a probe. Errors: `ENOENT` if there is no such symbol, `EILSEQ` if no instruction begins there,
-    /// `EINVAL` if the kernel allows no probe there. May sleep.
+    /// `EINVAL` if the kernel allows no probe there, `EPERM` under lockdown=confidentiality. May sleep.
     pub(crate) fn new(place: CodePlace, target: Arc<T>) -> Result<Self> {
         let probe = bindings::kprobe {
             pre_handler: Some(reached::<T>),
@@ -167,6 +167,7 @@ impl<T: Returned> Kretprobe<T> {
 #[expect(private_bounds)]
 impl<P: Kind, T> Registered<P, T> {
     fn register(probe: P, place: CodePlace, target: Arc<T>) -> Result<Self> {
+        privilege::may_probe_code()?;
         let entry = Entry {
             probe: Opaque::new(probe),
             target,

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parameters of the module. Two of them decide the access to its debugfs files. They are not declared by the
+ * Parameters of the module. Two of them decide the access to its files. They are not declared by the
  * module! macro, whose parameters have no file under /sys/module.
  */
 #include <linux/cred.h>
-#include <linux/dcache.h>
-#include <linux/fs.h>
 #include <linux/kstrtox.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -25,6 +23,12 @@ module_param(origin, ullong, 0444);
 MODULE_PARM_DESC(origin,
 		 "First buffer position, rounded down to a lap; for tests of its wrap (default: 0)");
 
+/* Whether these bits can be the mode of directories that their owner uses. */
+notrace bool rtrace_is_mode(unsigned int mode)
+{
+	return !(mode & ~0777) && (mode & 0700) == 0700;
+}
+
 /* Octal, with or without a leading zero, as tracefs' mount option of this name. */
 static int set_mode(const char *text, const struct kernel_param *param)
 {
@@ -33,7 +37,7 @@ static int set_mode(const char *text, const struct kernel_param *param)
 
 	if (err)
 		return err;
-	if ((mode & ~0777) || (mode & 0700) != 0700)
+	if (!rtrace_is_mode(mode))
 		return -EINVAL;
 	*(u16 *)param->arg = mode;
 	return 0;
@@ -53,7 +57,7 @@ static u16 mode = 0700;
 module_param_cb(mode, &mode_ops, &mode, 0444);
 __MODULE_PARM_TYPE(mode, "octal");
 MODULE_PARM_DESC(mode,
-		 "Mode of the directories in debugfs, which also limits that of their files (default: 0700)");
+		 "Mode of the directories, which also limits that of their files (default: 0700)");
 
 static int set_gid(const char *text, const struct kernel_param *param)
 {
@@ -76,7 +80,7 @@ static const struct kernel_param_ops gid_ops = {
 static unsigned int gid;
 module_param_cb(gid, &gid_ops, &gid, 0444);
 __MODULE_PARM_TYPE(gid, "uint");
-MODULE_PARM_DESC(gid, "Group of the directories and files in debugfs (default: 0)");
+MODULE_PARM_DESC(gid, "Group of the directories and files (default: 0)");
 
 /*
  * Initial settings of the default session and its first channel. At load time each text is written to the file
@@ -115,14 +119,9 @@ notrace u16 rtrace_mode(void)
 	return mode;
 }
 
-/* Sets the group of a file or directory in debugfs, and the mode of a directory. */
-notrace void rtrace_set_access(struct dentry *entry)
+notrace unsigned int rtrace_gid(void)
 {
-	struct inode *inode = d_inode(entry);
-
-	inode->i_gid = KGIDT_INIT(gid);
-	if (S_ISDIR(inode->i_mode))
-		inode->i_mode = S_IFDIR | mode;
+	return gid;
 }
 
 notrace u8 rtrace_delivery_barrier(void)

@@ -13,7 +13,7 @@ pub(crate) fn delivery_barrier() -> u8 {
     unsafe { bindings::rtrace_delivery_barrier() }
 }
 
-/// Mode of the directories in debugfs: nine bits, of which those of the owner are set. Any context.
+/// Mode of the directories: nine bits, of which those of the owner are set. Any context.
 pub(crate) fn mode() -> u16 {
     // SAFETY: As above.
     unsafe { bindings::rtrace_mode() }

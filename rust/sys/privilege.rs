@@ -3,6 +3,8 @@
 //! Privileges of a task.
 
 use crate::sys::bindings;
+use kernel::error::to_result;
+use kernel::prelude::*;
 
 /// Whether the current task may see addresses of the kernel: it has `CAP_SYSLOG`, as for /proc/kallsyms. The
 /// kernel does not export `kptr_restrict`, so that is ignored. Process context.
@@ -16,4 +18,21 @@ pub(crate) fn sees_addresses() -> bool {
 pub(crate) fn may_probe() -> bool {
     // SAFETY: In process context there is a current task.
     unsafe { bindings::rtrace_may_probe() }
+}
+
+/// `EPERM`: the kernel is locked down for confidentiality, so tracing is refused, as tracefs refuses it. Process
+/// context.
+pub(crate) fn may_trace() -> Result {
+    may(bindings::lockdown_reason_LOCKDOWN_TRACEFS)
+}
+
+/// `EPERM`: the kernel is locked down for confidentiality, so probes in its code are refused, as kprobe events are.
+/// Process context.
+pub(crate) fn may_probe_code() -> Result {
+    may(bindings::lockdown_reason_LOCKDOWN_KPROBES)
+}
+
+fn may(what: bindings::lockdown_reason) -> Result {
+    // SAFETY: In process context there is a current task.
+    to_result(unsafe { bindings::security_locked_down(what) })
 }

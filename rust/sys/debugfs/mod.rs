@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files in debugfs with operations that the kernel crate's debugfs lacks: poll, ioctl, splice and mmap
-//! ([`stream`]), and texts of one moment ([`text`]).
+//! The files of the module: in debugfs, and in the file system `rtrace` ([`tree`]). Their operations are poll, ioctl,
+//! splice and mmap ([`stream`]), and texts of one moment ([`text`]).
 //!
-//! A [`Dir`] is a directory with its files; the drop removes it. The files are created without debugfs' proxy.
-//! So each operation that uses the directory's data takes debugfs' own guard. After the removal it fails with
-//! `ENOENT`, and does not access freed data. An open file holds a reference to the module.
+//! A [`Dir`] is a directory with its files; the drop removes it. Each operation that uses the directory's data
+//! passes the directory's [`Gate`]. After the removal it fails with `ENOENT`, and does not access freed data. An open
+//! file holds a reference to the module.
 
+mod gate;
 pub(crate) mod stream;
 pub(crate) mod text;
+pub(crate) mod tree;
 
 use crate::sys::wait::WaitQueue;
-use crate::sys::{bindings, parameter};
+use crate::sys::{bindings, privilege};
 use core::ffi::c_void;
-use kernel::error::from_err_ptr;
+use gate::Gate;
 use kernel::prelude::*;
-use kernel::str::CString;
 use kernel::sync::Arc;
+use tree::{FileNode, Tree};
 
 /// Mode of a file for reading. The module's parameter `mode` restricts it.
 pub(crate) const READ: u16 = 0o444;
@@ -35,10 +37,11 @@ impl<T: Send + Sync> Erased for T {}
 ///
 /// # Invariants
 ///
-/// `entry` is a live directory. The inodes of the files in it and in its groups point into `data`, of this
-/// directory or of one that contains it.
+/// The files of the folder `id` refer only to `data` of this directory, or of one that contains it.
 pub(crate) struct Dir {
-    entry: *mut bindings::dentry,
+    tree: Arc<Tree>,
+    id: u64,
+    gate: Arc<Gate>,
     data: KVec<KBox<dyn Erased>>,
     /// Woken when the files are removed, so that no poll(2) goes on sleeping.
     waiters: KVec<Arc<WaitQueue>>,
@@ -47,19 +50,11 @@ pub(crate) struct Dir {
 }
 
 /// A directory in a [`Dir`] whose files use the data of the `Dir`. Removed together with the `Dir`.
-///
-/// # Invariants
-///
-/// `entry` is the live directory of `dir`, or a live directory below it.
 pub(crate) struct Group<'a> {
     dir: &'a mut Dir,
-    entry: *mut bindings::dentry,
+    /// Index of the directory among the entries of `dir`.
+    at: usize,
 }
-
-// SAFETY: debugfs has its own locks.
-unsafe impl Send for Dir {}
-// SAFETY: As above.
-unsafe impl Sync for Dir {}
 
 /// Data of a [`Dir`]'s files.
 pub(crate) struct Data<T>(*const T);
@@ -72,28 +67,24 @@ impl<T> Clone for Data<T> {
 impl<T> Copy for Data<T> {}
 
 impl Dir {
-    /// Creates the directory `name` in debugfs' root.
-    ///
-    /// Fails with `EEXIST` if the name exists. Fails with `EPERM` or `ENODEV` if debugfs is off (boot option
-    /// `debugfs=off`, or lockdown). May sleep.
-    pub(crate) fn new(name: &str) -> Result<Self> {
-        Self::make(name, None)
+    /// The root of `tree`. Only one [`Dir`] may be the root. May sleep.
+    pub(crate) fn root(tree: &Arc<Tree>) -> Result<Self> {
+        Self::new(tree.clone(), tree::ROOT, None).inspect_err(|_| tree.remove_folder(tree::ROOT))
     }
 
     /// Creates the directory `name` in `parent`. `EEXIST`: the name exists. May sleep.
     pub(crate) fn within(parent: &Arc<Self>, name: &str) -> Result<Self> {
-        Self::make(name, Some(parent.clone()))
+        let tree = parent.tree.clone();
+        let id = tree.add_folder(parent.id, name)?;
+        Self::new(tree.clone(), id, Some(parent.clone())).inspect_err(|_| tree.remove_folder(id))
     }
 
-    fn make(name: &str, parent: Option<Arc<Self>>) -> Result<Self> {
-        let above = parent
-            .as_ref()
-            .map_or(core::ptr::null_mut(), |parent| parent.entry);
-        // SAFETY: The pointer is NULL, or by the invariant a live directory.
-        let entry = unsafe { make_entry(name, above) }?;
-        // INVARIANT: The directory was created above. It has no file yet.
+    fn new(tree: Arc<Tree>, id: u64, parent: Option<Arc<Self>>) -> Result<Self> {
+        // INVARIANT: There is no file yet.
         Ok(Self {
-            entry,
+            tree,
+            id,
+            gate: Arc::pin_init(Gate::new(), GFP_KERNEL)?,
             data: KVec::new(),
             waiters: KVec::new(),
             _parent: parent,
@@ -115,35 +106,14 @@ impl Dir {
     /// Creates the directory `name` in this one, for files that use data of this one. `EEXIST`: the name
     /// exists. May sleep.
     pub(crate) fn group(&mut self, name: &str) -> Result<Group<'_>> {
-        // SAFETY: By the invariant the directory is live.
-        let entry = unsafe { make_entry(name, self.entry) }?;
-        // INVARIANT: The directory was created above, in this one.
-        Ok(Group { dir: self, entry })
+        let at = self.tree.add_entry(self.id, 0, name, None)?;
+        Ok(Group { dir: self, at })
     }
 
     /// This directory itself, as the group of its files.
     pub(crate) fn top(&mut self) -> Group<'_> {
-        let entry = self.entry;
-        // INVARIANT: By the invariant of `Dir` the directory is live.
-        Group { dir: self, entry }
+        Group { dir: self, at: 0 }
     }
-}
-
-/// Creates the directory `name` in `above`; NULL stands for debugfs' root.
-///
-/// # Safety
-///
-/// `above` must be NULL or a live directory.
-unsafe fn make_entry(name: &str, above: *mut bindings::dentry) -> Result<*mut bindings::dentry> {
-    let name = CString::try_from_fmt(fmt!("{name}"))?;
-    // SAFETY:
-    // - The name is NUL-terminated.
-    // - By the caller's contract `above` is NULL or live.
-    let made = unsafe { bindings::debugfs_create_dir(name.as_ptr().cast(), above) };
-    let entry = from_err_ptr(made)?;
-    // SAFETY: The directory was created above, so it is live.
-    unsafe { bindings::rtrace_set_access(entry) };
-    Ok(entry)
 }
 
 impl Group<'_> {
@@ -154,13 +124,9 @@ impl Group<'_> {
 
     /// Creates the directory `name` in this one. `EEXIST`: the name exists. May sleep.
     pub(crate) fn group(&mut self, name: &str) -> Result<Group<'_>> {
-        // SAFETY: By the invariant the directory is live.
-        let entry = unsafe { make_entry(name, self.entry) }?;
-        // INVARIANT: The directory was created above, below `dir`.
-        Ok(Group {
-            dir: self.dir,
-            entry,
-        })
+        let Dir { tree, id, .. } = self.dir;
+        let at = tree.add_entry(*id, self.at, name, None)?;
+        Ok(Group { dir: self.dir, at })
     }
 
     fn file(
@@ -170,34 +136,25 @@ impl Group<'_> {
         data: *const c_void,
         operations: &'static bindings::file_operations,
     ) -> Result {
-        let name = CString::try_from_fmt(fmt!("{name}"))?;
-        // SAFETY:
-        // - By the invariant the directory is live.
-        // - `Dir::data` keeps `data` until `dir` is removed, together with the file's directory.
-        // - The operations are static, and take debugfs' guard themselves.
-        let entry = from_err_ptr(unsafe {
-            bindings::debugfs_create_file_unsafe(
-                name.as_ptr().cast(),
-                mode & parameter::mode(),
-                self.entry,
-                data.cast_mut(),
-                operations,
-            )
-        })?;
-        // SAFETY: The file was created above, so it is live.
-        unsafe { bindings::rtrace_set_access(entry) };
+        let Dir { tree, id, gate, .. } = self.dir;
+        // INVARIANT: `Dir::data` keeps the data.
+        let file = FileNode {
+            gate: gate.clone(),
+            data,
+            mode,
+            operations,
+        };
+        let file = Arc::new(file, GFP_KERNEL)?;
+        tree.add_entry(*id, self.at, name, Some(file))?;
         Ok(())
     }
 }
 
 impl Drop for Dir {
     fn drop(&mut self) {
-        // SAFETY:
-        // - By the invariant the directory is live.
-        // - Each `Dir` in it is removed already, because it holds a reference to this one. Its groups are
-        //   removed with it.
-        // - The call waits for running operations; new ones fail. After it no file refers to `data` any more.
-        unsafe { bindings::debugfs_remove(self.entry) };
+        // After this no operation uses `data`. Each `Dir` in this one is removed already, because it holds a reference.
+        self.gate.close();
+        self.tree.remove_folder(self.id);
         self.waiters.iter().for_each(|waiters| waiters.wake_all());
     }
 }
@@ -207,34 +164,8 @@ const fn this_module() -> *mut bindings::module {
     (&raw const bindings::__this_module).cast_mut()
 }
 
-/// A guard for one operation of an open file: it keeps the file's directory entry and data.
-struct Guard(*mut bindings::dentry);
-
-impl Guard {
-    /// Takes the guard. Fails with `ENOENT` if the file has been removed.
-    ///
-    /// # Safety
-    ///
-    /// `file` must be an open file of a [`Dir`].
-    unsafe fn new(file: *mut bindings::file) -> Result<Self> {
-        // SAFETY: The dentry of a file stays while the file is open.
-        let dentry = unsafe { (*file).__bindgen_anon_1.f_path.dentry };
-        // SAFETY: The dentry is debugfs'.
-        if unsafe { bindings::debugfs_file_get(dentry) } != 0 {
-            return Err(ENOENT);
-        }
-        Ok(Self(dentry))
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        // SAFETY: `new` has taken the guard.
-        unsafe { bindings::debugfs_file_put(self.0) };
-    }
-}
-
-/// Whether a file may be opened: `ENOENT` while the module is being initialised.
+/// Whether a file may be opened: `EPERM` if the kernel is locked down for confidentiality, as in tracefs; `ENOENT`
+/// while the module is being initialised.
 ///
 /// If the initialisation fails, the kernel frees the module even if files are open. So files can be opened only
 /// after the initialisation has succeeded.
@@ -244,7 +175,7 @@ fn may_open() -> Result {
     if state == bindings::module_state_MODULE_STATE_COMING {
         return Err(ENOENT);
     }
-    Ok(())
+    privilege::may_trace()
 }
 
 /// Waits until the kernel has put the module references of all opens that [`may_open`] refused. Called after a

@@ -4,6 +4,7 @@
 //!
 //! An open file does not use its directory, so it works after the directory is removed.
 
+use super::tree::FileNode;
 use super::{errno, may_open, this_module, Data, Dir, READ};
 use crate::sys::bindings;
 use crate::sys::mapping::Mapping;
@@ -82,19 +83,22 @@ impl<F: StreamFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// Only debugfs calls this, with a file that [`Dir::stream`] created.
+    /// Only open(2) calls this, with a file that [`Dir::stream`] created.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-        // SAFETY: debugfs opens a file of a `Dir` with the file's inode, which points to the data. It holds its
-        // guard during the call.
-        let data = unsafe { &*(*inode).i_private.cast::<F::Data>() };
-        let opened = may_open().and_then(|()| F::open(data)).and_then(|open| {
+        // SAFETY: By the contract the inode is that of a file of the tree.
+        let node = unsafe { FileNode::of(inode) };
+        let open = || {
+            may_open()?;
+            let _guard = node.gate.enter()?;
+            // SAFETY: The data stay while the guard is held. Their type is that of these operations.
+            let open = F::open(unsafe { &*node.data.cast::<F::Data>() })?;
             let opened = pin_init!(Opened::<F> {
                 open,
                 polled <- Polled::new(),
             });
             KBox::pin_init(opened, GFP_KERNEL)
-        });
-        match opened {
+        };
+        match open() {
             Ok(opened) => {
                 // SAFETY: We are opening the file. The state is pinned until `release` frees the box.
                 unsafe {

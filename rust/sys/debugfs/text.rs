@@ -2,11 +2,14 @@
 
 //! Text files. The text is created when a read begins at offset 0, and stays the same until the next such read.
 
-use super::{errno, may_open, this_module, Data, Dir, Group, Guard};
+use super::gate::Guard;
+use super::tree::FileNode;
+use super::{errno, may_open, this_module, Data, Dir, Group};
 use crate::arch::word::SharedWord;
 use crate::sys::bindings;
 use crate::sys::wait::{Polled, WaitQueue};
 use core::fmt;
+use core::marker::PhantomData;
 use kernel::fs::File;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -147,7 +150,8 @@ impl Group<'_> {
 /// An open text file.
 #[pin_data]
 struct Open<F: TextFile> {
-    data: *const F::Data,
+    file: Arc<FileNode>,
+    _of: PhantomData<F>,
     #[pin]
     polled: Polled,
     #[pin]
@@ -166,13 +170,13 @@ struct State {
 
 impl<F: TextFile> Open<F> {
     /// The file's data. `guard` must be of this open file.
-    fn data<'a>(&self, _guard: &'a Guard) -> &'a F::Data {
-        // SAFETY: The data stays while the guard is held.
-        unsafe { &*self.data }
+    fn data<'a>(&self, _guard: &'a Guard<'_>) -> &'a F::Data {
+        // SAFETY: The data stay while the guard is held. Their type is that of the operations.
+        unsafe { &*self.file.data.cast::<F::Data>() }
     }
 }
 
-struct Operations<F>(core::marker::PhantomData<F>);
+struct Operations<F>(PhantomData<F>);
 
 impl<F: TextFile> Operations<F> {
     const TABLE: bindings::file_operations = bindings::file_operations {
@@ -190,10 +194,10 @@ impl<F: TextFile> Operations<F> {
     ///
     /// # Safety
     ///
-    /// Only debugfs calls this, with a file that [`Dir::text`] created.
+    /// Only open(2) calls this, with a file that [`Dir::text`] created.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-        // SAFETY: debugfs opens a file of a `Dir` with the file's inode, which points to the data.
-        let (data, flags) = unsafe { ((*inode).i_private.cast::<F::Data>(), (*file).f_flags) };
+        // SAFETY: By the contract the inode is that of a file of the tree.
+        let (node, flags) = unsafe { (FileNode::of(inode), (*file).f_flags) };
         let state = State {
             truncated: flags & bindings::O_TRUNC != 0
                 && flags & bindings::O_ACCMODE != bindings::O_RDONLY,
@@ -202,7 +206,8 @@ impl<F: TextFile> Operations<F> {
             version: 0,
         };
         let open = pin_init!(Open::<F> {
-            data,
+            file: node,
+            _of: PhantomData,
             polled <- Polled::new(),
             state <- new_mutex!(state),
         });
@@ -225,9 +230,8 @@ impl<F: TextFile> Operations<F> {
     /// Only the kernel calls this, once, with a file that [`open`](Self::open) opened.
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: The kernel passes a file of these operations.
-        if let Ok(guard) = unsafe { Guard::new(file) } {
-            // SAFETY: As above.
-            let open = unsafe { Self::opened(file) };
+        let open = unsafe { Self::opened(file) };
+        if let Ok(guard) = open.file.gate.enter() {
             let data = open.data(&guard);
             let (truncated, unfinished) = {
                 let mut state = open.state.lock();
@@ -289,7 +293,8 @@ impl<F: TextFile> Operations<F> {
     /// `file` must be open with these operations.
     unsafe fn text(file: *mut bindings::file, beginning: bool) -> Result<Arc<Text>> {
         // SAFETY: By the contract.
-        let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)?) };
+        let open = unsafe { Self::opened(file) };
+        let guard = open.file.gate.enter()?;
         let data = open.data(&guard);
         let mut state = open.state.lock();
         match &state.text {
@@ -369,7 +374,8 @@ impl<F: TextFile> Operations<F> {
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
             // SAFETY: The kernel passes an open file of these operations.
-            let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)?) };
+            let open = unsafe { Self::opened(file) };
+            let guard = open.file.gate.enter()?;
             let data = open.data(&guard);
             // As in ftrace, a write of 0 bytes adds no item to a list. For any other file it is not a value.
             if count == 0 && F::ends_item(data).is_none() {
@@ -394,8 +400,8 @@ impl<F: TextFile> Operations<F> {
     ) -> bindings::__poll_t {
         const ALWAYS: u32 = bindings::POLLIN | bindings::POLLOUT;
         // SAFETY: The kernel passes an open file of these operations.
-        let (open, guard) = unsafe { (Self::opened(file), Guard::new(file)) };
-        let Ok(guard) = guard else {
+        let open = unsafe { Self::opened(file) };
+        let Ok(guard) = open.file.gate.enter() else {
             return bindings::POLLERR | bindings::POLLHUP;
         };
         let data = open.data(&guard);

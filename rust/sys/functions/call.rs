@@ -3,7 +3,7 @@
 //! Hooks for function entries and returns, by fprobe.
 
 use crate::arch::clock::monotonic_ns;
-use crate::sys::bindings;
+use crate::sys::{bindings, privilege};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use kernel::error::to_result;
@@ -59,9 +59,10 @@ unsafe impl<T: Send + Sync> Sync for CallHook<T> {}
 
 impl<T: Calls> CallHook<T> {
     /// Hooks these functions, given by distinct addresses. Errors: `EINVAL` if there are none, `ENOENT` if no
-    /// traceable function is at one of the addresses. May sleep.
+    /// traceable function is at one of the addresses, `EPERM` under lockdown=confidentiality. May sleep.
     pub(crate) fn new(functions: &[usize], target: Arc<T>) -> Result<Self> {
         const { assert!(align_of::<Kept<T::Kept>>() <= align_of::<usize>()) };
+        privilege::may_probe_code()?;
         let probe = bindings::fprobe {
             entry_data_size: size_of::<Kept<T::Kept>>(),
             entry_handler: Some(called::<T>),

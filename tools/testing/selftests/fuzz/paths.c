@@ -47,11 +47,17 @@ static int by_kind(const void *a, const void *b)
 	return kinds ? -kinds : strcmp(x, y);
 }
 
+/* The directory of rtrace's files. */
+static const char *our_files(void)
+{
+	const char *given = getenv("RTRACE_FILES");
+
+	return given && *given ? given : "/sys/kernel/debug/rtrace";
+}
+
 void find_paths(int argc, char **argv)
 {
-	static const char *const ours[] = {
-		"/sys/kernel/debug/rtrace", "/sys/module/rtrace/parameters"
-	};
+	const char *const ours[] = { our_files(), "/sys/module/rtrace/parameters" };
 	size_t i;
 	int arg;
 
@@ -72,9 +78,11 @@ void find_paths(int argc, char **argv)
 
 void find_events(void)
 {
-	FILE *file = fopen("/sys/kernel/debug/rtrace/available_events", "r");
 	char line[256];
+	FILE *file;
 
+	snprintf(line, sizeof(line), "%s/available_events", our_files());
+	file = fopen(line, "r");
 	while (file && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = 0;
 		events = realloc(events, (event_count + 1) * sizeof(*events));

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Begins that wait for their ends, in a table that all CPUs share.
+//!
+//! A begin notes a key and a time, and the end of the same key takes the time. A key is in one of a few
+//! adjacent slots, which its hash gives. All changes of a slot start with a compare-and-exchange of its
+//! state, which makes the slot the caller's until the caller stores the next state. So an end takes the
+//! time of a begin with its key, and each begin has at most one end.
+//!
+//! A begin whose end never comes stays, until its slot is needed: a begin that finds no free slot
+//! replaces the oldest one.
+
+use super::hash::hash;
+use super::word::SharedMapWord;
+use core::marker::PhantomData;
+
+/// Number of words of a key.
+pub const PAIR_WORDS: usize = 2;
+
+/// Number of slots in which a key may be.
+const WINDOW: usize = 4;
+
+/// Words of a slot: state, key, time.
+const SLOT_WORDS: usize = 1 + PAIR_WORDS + 1;
+
+/// State of a slot without a begin.
+const FREE: u64 = 0;
+/// State of a slot that a context changes.
+const CHANGING: u64 = 2;
+/// Bit that the state of a slot with a begin has. The other bits are those of the key's hash.
+const READY: u64 = 1;
+
+/// What became of a begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeginResult {
+    /// It is noted.
+    New,
+    /// It replaces a begin of the same key, which has no end.
+    Repeated,
+    /// It replaces the oldest begin of its slots, whose end will find none.
+    Evicted,
+    /// It is not noted: other contexts change all of its slots.
+    Busy,
+}
+
+/// The begins, in the words `M`, which are 0 at first.
+#[derive(Debug)]
+pub struct Pairs<W, M> {
+    words: M,
+    slot_bits: u32,
+    word: PhantomData<W>,
+}
+
+/// A slot.
+struct Slot<'a, W> {
+    state: &'a W,
+    key: &'a [W],
+    since: &'a W,
+}
+
+impl<W: SharedMapWord> Slot<'_, W> {
+    /// Makes the slot the caller's, if it has a begin of this key.
+    #[inline(always)]
+    fn take(&self, ready: u64, key: &[u64; PAIR_WORDS]) -> bool {
+        if self.state.load_acquire() != ready || !self.has(key) {
+            return false;
+        }
+        if !self.state.compare_exchange(ready, CHANGING) {
+            return false;
+        }
+        // Meanwhile, the slot may have got another key with the same hash.
+        let is_same = self.has(key);
+        if !is_same {
+            self.state.store_release(ready);
+        }
+        is_same
+    }
+
+    #[inline(always)]
+    fn has(&self, key: &[u64; PAIR_WORDS]) -> bool {
+        let mut both = self.key.iter().zip(key);
+        both.all(|(word, value)| word.load() == *value)
+    }
+
+    /// Notes a begin in a slot that is the caller's.
+    #[inline(always)]
+    fn note(&self, ready: u64, key: &[u64; PAIR_WORDS], now: u64) {
+        for (word, value) in self.key.iter().zip(key) {
+            word.store(*value);
+        }
+        self.since.store(now);
+        self.state.store_release(ready);
+    }
+}
+
+impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
+    /// Number of words for this many slots, rounded up to a power of two. There are at least as many slots as one key
+    /// can be in.
+    pub fn words(slots: usize) -> usize {
+        Self::slots(slots).wrapping_mul(SLOT_WORDS)
+    }
+
+    fn slots(slots: usize) -> usize {
+        slots.clamp(WINDOW, 1 << 30).next_power_of_two()
+    }
+
+    /// Makes a table without begins, with this many slots, in as many words as [`words`](Self::words) returns. The words
+    /// are 0.
+    pub fn new(words: M, slots: usize) -> Self {
+        Self {
+            words,
+            slot_bits: Self::slots(slots).trailing_zeros(),
+            word: PhantomData,
+        }
+    }
+
+    /// Notes the begin of a key. Any context, NMI included, of any CPU.
+    #[inline(always)]
+    pub fn begin(&self, key: &[u64; PAIR_WORDS], now: u64) -> BeginResult {
+        let (first, ready) = self.place(key);
+        let window = || (0..WINDOW).filter_map(|step| self.slot(first.wrapping_add(step)));
+        if let Some(slot) = window().find(|slot| slot.take(ready, key)) {
+            slot.since.store(now);
+            slot.state.store_release(ready);
+            return BeginResult::Repeated;
+        }
+        let is_free = |slot: &Slot<'_, W>| {
+            slot.state.load() == FREE && slot.state.compare_exchange(FREE, CHANGING)
+        };
+        if let Some(slot) = window().find(is_free) {
+            slot.note(ready, key, now);
+            return BeginResult::New;
+        }
+        let oldest = window().min_by_key(|slot| slot.since.load());
+        let Some(slot) = oldest else {
+            return BeginResult::Busy;
+        };
+        let state = slot.state.load();
+        if state & READY == 0 || !slot.state.compare_exchange(state, CHANGING) {
+            return BeginResult::Busy;
+        }
+        slot.note(ready, key, now);
+        BeginResult::Evicted
+    }
+
+    /// Returns the time of the latest begin of a key, which this ends. [`None`]: no begin is noted. Any context, NMI
+    /// included, of any CPU.
+    #[inline(always)]
+    pub fn end(&self, key: &[u64; PAIR_WORDS]) -> Option<u64> {
+        let (first, ready) = self.place(key);
+        let mut since = None;
+        // Two contexts that begin the same key at the same time may use two slots.
+        for step in 0..WINDOW {
+            let Some(slot) = self.slot(first.wrapping_add(step)) else {
+                continue;
+            };
+            if slot.take(ready, key) {
+                since = since.max(Some(slot.since.load()));
+                slot.state.store_release(FREE);
+            }
+        }
+        since
+    }
+
+    /// The first slot for a key, and the state of a slot that has it.
+    #[inline(always)]
+    fn place(&self, key: &[u64; PAIR_WORDS]) -> (usize, u64) {
+        let hash = hash(key);
+        let first = hash.wrapping_shr(u64::BITS.wrapping_sub(self.slot_bits)) as usize;
+        (first, hash | READY)
+    }
+
+    #[inline(always)]
+    fn slot(&self, index: usize) -> Option<Slot<'_, W>> {
+        let mask = 1_usize.wrapping_shl(self.slot_bits).wrapping_sub(1);
+        let at = (index & mask).wrapping_mul(SLOT_WORDS);
+        let words = self.words.as_ref().get(at..)?.get(..SLOT_WORDS)?;
+        let (state, rest) = words.split_first()?;
+        let (since, key) = rest.split_last()?;
+        Some(Slot { state, key, since })
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Random updates, beside a model.
+
+use super::words::{note, read, table, Sums};
+use proptest::prelude::*;
+use rtrace_map::table::{Column, MapShape, MAX_COLUMNS, MAX_KEY, MAX_SLOTS};
+
+proptest! {
+    /// A table that is at most half full has all sums, of keys of any size.
+    #[test]
+    fn equals_the_model(
+        key_words in 1..=MAX_KEY,
+        updates in prop::collection::vec((0_u64..200, any::<u64>()), 0..500),
+    ) {
+        let (table, shape) = table(key_words, 1024);
+        let mut model = Sums::new();
+        for (key, number) in updates {
+            let key: Vec<u64> = (0..key_words as u64).map(|word| key << (8 * word)).collect();
+            note(&mut model, &key, number);
+            table.update(&key, &[number, number, number]);
+        }
+        prop_assert_eq!(table.overflow().count, 0);
+        prop_assert_eq!(read(&table, &shape, key_words), model);
+    }
+
+    /// No update is lost in a full table.
+    #[test]
+    fn counts_overflow(keys in prop::collection::vec(any::<u64>(), 0..400), slots in 1_usize..64) {
+        let (table, shape) = table(1, slots);
+        for key in &keys {
+            table.update(&[*key], &[1, *key, *key]);
+        }
+        let sums = read(&table, &shape, 1);
+        let overflow = table.overflow();
+        let known: u64 = sums.values().map(|entry| entry.count).sum();
+        let sum: u64 = sums.values().map(|entry| entry.columns[0]).sum();
+        prop_assert_eq!(known + overflow.count, keys.len() as u64);
+        prop_assert_eq!(sum + overflow.columns[0], keys.len() as u64);
+        prop_assert!(overflow.count == 0 || keys.len() > shape.slots().min(32));
+        let sums_of_all = sums.values().chain([&overflow]);
+        let (least, most) = sums_of_all.fold((u64::MAX, 0), |(least, most), entry| {
+            (entry.columns[1].min(least), entry.columns[2].max(most))
+        });
+        prop_assert_eq!(least, keys.iter().copied().min().unwrap_or(u64::MAX));
+        prop_assert_eq!(most, keys.iter().copied().max().unwrap_or(0));
+    }
+}
+
+#[test]
+fn full_window_overflows() {
+    let (table, shape) = table(1, 32);
+    for key in 0..33 {
+        table.update(&[key], &[2, 0, 0]);
+    }
+    assert_eq!(read(&table, &shape, 1).len(), 32);
+    assert_eq!(table.overflow().count, 1);
+    assert_eq!(table.overflow().columns[..3], [2, 0, 0]);
+}
+
+#[test]
+fn shapes() {
+    assert!(MapShape::new(0, &[], 1).is_none());
+    assert!(MapShape::new(MAX_KEY + 1, &[], 1).is_none());
+    assert!(MapShape::new(1, &[Column::Sum; MAX_COLUMNS + 1], 1).is_none());
+    assert!(MapShape::new(1, &[], 0).is_none());
+    assert!(MapShape::new(1, &[], MAX_SLOTS + 1).is_none());
+    let largest = MapShape::new(MAX_KEY, &[Column::Max; MAX_COLUMNS], MAX_SLOTS).unwrap();
+    assert_eq!(largest.slots(), MAX_SLOTS);
+    assert_eq!(largest.words(), MAX_SLOTS * 14 + 5);
+    let smallest = MapShape::new(1, &[], 1).unwrap();
+    assert_eq!((smallest.slots(), smallest.words()), (2, 2 * 3 + 1));
+    assert_eq!(MapShape::new(1, &[], 1000).unwrap().slots(), 1024);
+    assert_eq!(
+        MapShape::new(1, &[Column::Min], 4).unwrap().columns(),
+        [Column::Min]
+    );
+}

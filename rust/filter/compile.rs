@@ -12,6 +12,7 @@ use super::layout::{self, ComparedValue, FieldLayout};
 use super::program::{
     BytesAt, NumberAt, Program, ProgramText, Range, Step, Test, TextAt, MAX_STEPS, MAX_TEXTS,
 };
+use super::value::{Value, ValuePlace, MAX_PASSED};
 
 /// ftrace's names of contexts.
 const FTRACE_NAMES: [(&str, &str); 4] = [
@@ -95,6 +96,37 @@ pub fn compile<'f, 'm>(
     }
     flow.end(compiler.code.steps());
     Ok(compiler.code.program())
+}
+
+/// Finds the value that a name has in the records of an event.
+///
+/// Allocates no memory. Any context.
+pub fn find<'f>(
+    name: &str,
+    names: FilterNames<'_, impl Iterator<Item = Field<'f>> + Clone>,
+) -> Result<Value, FilterReason> {
+    let mut steps = [Step::NONE; MAX_PASSED];
+    let mut compiler = Compiler {
+        contexts: names.contexts,
+        cpus: names.cpus,
+        hides_addresses: names.hides_addresses,
+        layout: FieldLayout {
+            fields: names.fields,
+        },
+        code: Code {
+            steps: &mut steps,
+            step_count: 0,
+            texts: &mut [],
+            text_bytes: 0,
+        },
+    };
+    let place = match compiler.named(name)? {
+        ComparedValue::Number(from, integer) => ValuePlace::Number(from, integer),
+        ComparedValue::Text(from) => ValuePlace::Text(from),
+        ComparedValue::Set(_) => return Err(FilterReason::Incomparable),
+    };
+    let step_count = compiler.code.step_count;
+    Ok(Value::new(steps, step_count, place))
 }
 
 fn at_most<T>(len: usize, memory: &mut [T]) -> &mut [T] {

@@ -44,11 +44,9 @@ impl Program<'_> {
     /// Continues a program at step `at`, before it has passed any field.
     #[inline(never)]
     fn wants_from<C: Contexts>(&self, mut at: usize, record: &[u8], contexts: &C) -> bool {
-        let mut state = State {
+        let mut state = Evaluation {
             texts: self.texts,
-            record,
-            contexts,
-            behind: 0,
+            ..Evaluation::new(record, contexts)
         };
         while let Some(step) = self.steps.get(at) {
             let Some(is_true) = state.test(&step.test) else {
@@ -94,7 +92,7 @@ impl Range {
 
 /// Returns a number of whole bytes or of a context, if it exists.
 #[inline(always)]
-fn plain<C: Contexts>(from: &NumberAt, record: &[u8], contexts: &C) -> Option<u64> {
+pub(super) fn plain<C: Contexts>(from: &NumberAt, record: &[u8], contexts: &C) -> Option<u64> {
     let at = from.at as usize;
     Some(match from.source {
         NumberSource::U8 => u8::from_le_bytes(load(record, at)?).into(),
@@ -112,7 +110,7 @@ fn load<const N: usize>(record: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 /// A running program. Its functions return [`None`] if a value cannot be read.
-struct State<'a, C> {
+pub(super) struct Evaluation<'a, C> {
     texts: &'a [u8],
     record: &'a [u8],
     contexts: &'a C,
@@ -120,8 +118,18 @@ struct State<'a, C> {
     behind: usize,
 }
 
-impl<C: Contexts> State<'_, C> {
-    fn number(&self, from: NumberAt) -> Option<u64> {
+impl<'a, C: Contexts> Evaluation<'a, C> {
+    /// Starts at the beginning of a record.
+    pub(super) fn new(record: &'a [u8], contexts: &'a C) -> Self {
+        Self {
+            texts: &[],
+            record,
+            contexts,
+            behind: 0,
+        }
+    }
+
+    pub(super) fn number(&self, from: NumberAt) -> Option<u64> {
         match from.source {
             NumberSource::Far(bytes) => {
                 let at = self.behind.checked_add(from.at as usize)?;
@@ -163,7 +171,7 @@ impl<C: Contexts> State<'_, C> {
         self.texts.get(text.start.into()..)?.get(..text.len.into())
     }
 
-    fn with_text(&self, from: TextAt, test: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
+    pub(super) fn with_text(&self, from: TextAt, test: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
         let up_to_nul = |bytes: &[u8]| {
             let len = until_nul(bytes).unwrap_or(bytes.len());
             Some(test(bytes.get(..len)?))
@@ -174,7 +182,7 @@ impl<C: Contexts> State<'_, C> {
         }
     }
 
-    fn test(&mut self, test: &Test) -> Option<bool> {
+    pub(super) fn test(&mut self, test: &Test) -> Option<bool> {
         match *test {
             Test::Range { from, range } => Some(range.contains(self.number(from)?)),
             Test::Member { from, mask, set } => {

@@ -13,6 +13,8 @@
 //!
 //! These properties do not depend on the origin of the steps.
 //!
+//! [`find()`](compile::find) finds a single [`Value`](value::Value) of a record in the same way.
+//!
 //! A record's fields are adjacent, as [`abi::schema`] defines; the event header is not a part of
 //! the record here. A value that depends on the moment instead of the record is a context. The
 //! caller provides it ([`Contexts`](evaluate::Contexts)), and the program reads it only when a step
@@ -50,6 +52,7 @@ pub mod evaluate;
 mod flow;
 mod layout;
 pub mod program;
+pub mod value;
 
 // In the module these are rooms next to this one; for cargo they are crates.
 #[cfg(MODULE)]

@@ -15,6 +15,7 @@ pub mod dynamic;
 pub mod filter;
 pub mod function;
 pub mod glob;
+pub mod map;
 pub mod marker;
 pub mod name;
 pub mod number;

@@ -5,7 +5,7 @@
 use super::*;
 use rtrace_abi::schema::Labels;
 
-const FIELDS: [Field<'static>; 11] = [
+pub(super) const FIELDS: [Field<'static>; 11] = [
     Field::new("prio", FieldType::signed(32)),
     Field::new("flags", FieldType::hex(64)),
     Field::new("next_comm", FieldType::text(8)),
@@ -19,7 +19,7 @@ const FIELDS: [Field<'static>; 11] = [
     Field::new("last", FieldType::unsigned(16)),
 ];
 
-fn record() -> Vec<u8> {
+pub(super) fn record() -> Vec<u8> {
     let mut record = Vec::new();
     record.extend((-5_i32).to_le_bytes());
     record.extend(0xffff_8000_0000_0001_u64.to_le_bytes());
@@ -35,7 +35,7 @@ fn record() -> Vec<u8> {
     record
 }
 
-fn moment() -> Moment {
+pub(super) fn moment() -> Moment {
     Moment {
         numbers: [Some(3), None, Some(-1_i64 as u64), None],
         text: Some(b"bash\0\0".to_vec()),

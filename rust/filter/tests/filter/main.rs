@@ -5,6 +5,7 @@
 mod directed;
 mod random;
 mod simple;
+mod value;
 
 use rtrace_abi::schema::{Field, FieldType, Integer, Shown};
 use rtrace_filter::compile::{compile, FilterContext, FilterNames, ProgramMemory};

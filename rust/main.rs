@@ -15,6 +15,8 @@ pub(crate) mod file;
 pub(crate) mod filter;
 #[allow(unreachable_pub)] // The tools use its public items.
 pub(crate) mod input;
+#[allow(dead_code, unreachable_pub)] // Its tests use all of it.
+pub(crate) mod map;
 pub(crate) mod probe;
 #[allow(unreachable_pub)] // The tools use its public items.
 pub(crate) mod record;

@@ -3,7 +3,7 @@
 //! The tracer's own files, and those of each session.
 
 use super::channel::ChannelTarget;
-use super::{latency, must_be_one, parse_switch, pipe, setting, trigger};
+use super::{latency, map, must_be_one, parse_switch, pipe, setting, trigger};
 use crate::abi;
 use crate::context::ContextChoice;
 use crate::session::{ChannelId, Session, Sessions, Setting};
@@ -24,7 +24,8 @@ pub(super) fn make(dir: &mut Dir, session: &Arc<Session>, in_root: bool) -> Resu
     dir.text::<GraphMissed>("graph_missed", READ, data)?;
     latency::make(dir, &target, data)?;
     pipe::make(dir, data)?;
-    trigger::make(dir, data)
+    trigger::make(dir, data)?;
+    map::make(dir, data)
 }
 
 /// Creates the files that only the tracer has.

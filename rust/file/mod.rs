@@ -11,6 +11,7 @@ mod control;
 mod dynamic;
 mod events;
 mod latency;
+mod map;
 mod metadata;
 mod parameters;
 mod pipe;

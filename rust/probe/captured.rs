@@ -42,14 +42,14 @@ impl Look {
     const FORMAT: u64 = 1 << 4;
     /// The cgroup of the current task.
     const CGROUP: u64 = 1 << 5;
-    /// The probe is for a trigger, and records nothing.
-    const TRIGGER: u64 = 1 << 6;
+    /// The probe is for a trigger or a map, and records nothing.
+    const NO_RECORD: u64 = 1 << 6;
     /// The probe is disabled: no event is wanted.
     const NOTHING: u64 = 1 << 7;
     /// Contexts that are written in a loop.
     const LIST: u64 = 1 << 8;
     /// The bits that only [`Probe::take_any`] handles.
-    const LATER: u64 = Self::CALLS | Self::FORMAT | Self::CGROUP | Self::TRIGGER | Self::NOTHING;
+    const LATER: u64 = Self::CALLS | Self::FORMAT | Self::CGROUP | Self::NO_RECORD | Self::NOTHING;
 }
 
 impl Probe {
@@ -62,6 +62,11 @@ impl Probe {
         self.filter.replace_later(filter.cloned(), retired);
         // `TASKS` and `CGROUP` stay set, because removing a set of tasks can be rolled back. `NOTHING` stays set,
         // because a new filter does not enable the probe.
+        self.look_again(Look::TASKS | Look::CGROUP | Look::NOTHING);
+    }
+
+    /// Examines tasks from now on, if a set of them exists by now. One caller at a time.
+    pub(crate) fn choose_tasks(&self) {
         self.look_again(Look::TASKS | Look::CGROUP | Look::NOTHING);
     }
 
@@ -86,7 +91,7 @@ impl Probe {
         let mut look = match &self.taker {
             Taker::Recorder(recorder) if recorder.entrance.has_usual_format() => 0,
             Taker::Recorder(_) => Look::FORMAT,
-            Taker::Trigger(_) => Look::TRIGGER,
+            Taker::Trigger(_) | Taker::Map(_) => Look::NO_RECORD,
         };
         if self.tasks.has_sets() {
             look |= Look::TASKS;
@@ -284,7 +289,10 @@ impl Probe {
     fn take_guarded(&self, fields: Captured<'_>, now: Moment<'_>) {
         let mut filter = self.filter.get(now.guard).into_iter();
         if self.is_live() && filter.all(|filter| filter.wants(fields, now)) {
-            self.take(&Bytes(fields.fields()), now);
+            match &self.taker {
+                Taker::Map(map) => map.update(fields.fields(), now),
+                _ => self.take(&Bytes(fields.fields()), now),
+            }
         }
     }
 
@@ -353,8 +361,10 @@ impl Probe {
 
     /// Counts a record that was too large to capture.
     fn count_too_large(&self) {
-        if let Taker::Recorder(recorder) = &self.taker {
-            self.destination(recorder).count_too_large();
+        match &self.taker {
+            Taker::Recorder(recorder) => self.destination(recorder).count_too_large(),
+            Taker::Trigger(_) => {}
+            Taker::Map(map) => map.count_lacking(&NoPreempt::new()),
         }
     }
 
@@ -368,6 +378,13 @@ impl Probe {
             }
             .record(self.destination(recorder)),
             Taker::Trigger(trigger) => trigger.fire(now),
+            Taker::Map(map) => {
+                let (len, write) = tail_alone(fields);
+                match Capture::<LONGEST>::new().fill(len, write) {
+                    Some(fields) => map.update(fields.fields(), now),
+                    None => map.count_lacking(now.guard),
+                }
+            }
         }
     }
 

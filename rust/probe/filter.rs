@@ -49,17 +49,11 @@ impl Filter {
     ) -> Result<Arc<Self>, Refusal> {
         let mut steps = KVec::from_elem(Step::NONE, MAX_STEPS, GFP_KERNEL)?;
         let mut texts = KVec::from_elem(0, MAX_TEXTS, GFP_KERNEL)?;
-        let names = FilterNames {
-            fields,
-            contexts: &CONTEXTS,
-            cpus: cpu::count(),
-            hides_addresses: !sees_addresses(),
-        };
         let memory = ProgramMemory {
             steps: &mut steps,
             texts: &mut texts,
         };
-        let program = compile(expression, names, memory).map_err(Refusal::Wrong)?;
+        let program = compile(expression, names(fields), memory).map_err(Refusal::Wrong)?;
         let expression =
             CString::try_from_fmt(fmt!("{expression}")).map_err(|_| Refusal::Memory)?;
         let filter = Self {
@@ -91,6 +85,18 @@ impl Filter {
     }
 }
 
+/// Names for an event with these fields and the current task, which may not use values that it may not see.
+pub(super) fn names<'a, F: Iterator<Item = Field<'a>> + Clone>(
+    fields: F,
+) -> FilterNames<'static, F> {
+    FilterNames {
+        fields,
+        contexts: &CONTEXTS,
+        cpus: cpu::count(),
+        hides_addresses: !sees_addresses(),
+    }
+}
+
 fn kept<T: Copy>(items: &[T]) -> Result<KVec<T>, AllocError> {
     let mut kept = KVec::new();
     kept.extend_from_slice(items, GFP_KERNEL)?;
@@ -117,8 +123,8 @@ static CONTEXTS: [compile::FilterContext<'static>; Context::ALL.len()] = {
     contexts
 };
 
-/// The moment in which a filter runs.
-struct Now<'a>(Moment<'a>);
+/// The moment in which a program runs.
+pub(super) struct Now<'a>(pub(super) Moment<'a>);
 
 impl Contexts for Now<'_> {
     type Text = [u8; 16];

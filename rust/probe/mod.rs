@@ -6,7 +6,9 @@ pub(crate) mod builtin;
 pub(crate) mod captured;
 pub(crate) mod filter;
 pub(crate) mod handlers;
+pub(crate) mod map;
 pub(crate) mod recorders;
+pub(crate) mod stopwatch;
 pub(crate) mod tasks;
 pub(crate) mod trigger;
 
@@ -24,6 +26,7 @@ use crate::sys::rcu::RcuArc;
 use filter::Filter;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use map::MapAtEvent;
 use tasks::Tasks;
 use trigger::Trigger;
 
@@ -52,6 +55,8 @@ enum Taker {
     Recorder(Recorder),
     /// A trigger.
     Trigger(Arc<Trigger>),
+    /// A map.
+    Map(MapAtEvent),
 }
 
 /// The state of an event that is enabled in a trace.
@@ -82,13 +87,27 @@ impl Probe {
 
     /// Makes the probe of a trigger. May sleep.
     pub(crate) fn of_trigger(trigger: Arc<Trigger>) -> Result<Self> {
+        let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
+        let filter = trigger.filter().cloned();
+        Self::without_records(tasks, filter, Taker::Trigger(trigger))
+    }
+
+    /// Makes the probe of a map, which events of these tasks update. May sleep.
+    pub(crate) fn of_map(map: MapAtEvent, tasks: Arc<Tasks>) -> Result<Self> {
+        let filter = map.filter().cloned();
+        Self::without_records(tasks, filter, Taker::Map(map))
+    }
+
+    /// Makes a probe that records nothing.
+    fn without_records(
+        tasks: Arc<Tasks>,
+        filter: Option<Arc<Filter>>,
+        taker: Taker,
+    ) -> Result<Self> {
         let closed = Ways::closed().ok_or(ENOMEM)?;
         let route = Route::new(closed.clone(), closed);
         let label = RecordLabel::in_layout(0, Layout::Compact);
-        let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
         let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
-        let filter = trigger.filter().cloned();
-        let taker = Taker::Trigger(trigger);
         Ok(Self::with(route, label, tasks, contexts, filter, taker))
     }
 
@@ -115,12 +134,13 @@ impl Probe {
         probe
     }
 
-    /// Whether both probes record, and into the same channel.
+    /// Whether both probes record into the same channel, or update the same map.
     pub(crate) fn shares_channel(&self, other: &Self) -> bool {
         match (&self.taker, &other.taker) {
             (Taker::Recorder(one), Taker::Recorder(other)) => {
                 Arc::ptr_eq(&one.entrance, &other.entrance)
             }
+            (Taker::Map(one), Taker::Map(other)) => one.is_beside(other),
             _ => false,
         }
     }
@@ -128,7 +148,7 @@ impl Probe {
     /// The trigger of the probe, if it has one.
     pub(crate) fn trigger(&self) -> Option<&Arc<Trigger>> {
         match &self.taker {
-            Taker::Recorder(_) => None,
+            Taker::Recorder(_) | Taker::Map(_) => None,
             Taker::Trigger(trigger) => Some(trigger),
         }
     }

@@ -29,6 +29,7 @@ mod functions;
 mod leaps;
 mod lines;
 mod list;
+mod maps;
 mod marker;
 mod metadata;
 mod modules;
@@ -76,6 +77,7 @@ pub(crate) use leaps::Leaps;
 pub(crate) use lines::Lines;
 pub(crate) use list::{DeferredWork, Sessions, Worker};
 pub(crate) use modules::Follower;
+use maps::Maps;
 use numbers::EventNumbers;
 pub(crate) use perf::FilesPlace;
 pub(crate) use regions::Regions;
@@ -149,6 +151,7 @@ struct State {
     settings: Settings,
     phase: Phase,
     triggers: Arc<Triggers>,
+    maps: Arc<Maps>,
     /// Reason why the last refused write was refused.
     error: Option<CString>,
 }
@@ -182,6 +185,7 @@ impl Session {
             settings: Settings::new(shared.defaults, abi::names::FIRST_CHANNEL)?,
             phase: Phase::Created,
             triggers: Arc::new(Triggers::NONE, GFP_KERNEL)?,
+            maps: Arc::new(Maps::NONE, GFP_KERNEL)?,
             error: None,
         };
         Arc::pin_init(
@@ -294,8 +298,9 @@ impl Session {
     fn destroy(&self) {
         let _control = self.control.lock();
         self.stop_recording();
-        // If memory is short, the triggers stay until the session is freed.
+        // If memory is short, triggers and maps stay until the session is freed.
         let _ = self.clear_triggers();
+        let _ = self.clear_maps();
         let mut state = self.state.lock();
         let trace = state.phase.trace().cloned();
         state.phase = Phase::Destroyed { trace };

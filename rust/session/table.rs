@@ -242,6 +242,23 @@ pub(super) static SESSION: &[Setting] = &[
             difference: |session, _| none_by_default(session.trigger_count()),
         },
     },
+    Setting {
+        file: "set_map",
+        changes: Always,
+        value: List {
+            ends_item: LINE,
+            separator: ';',
+            show: |session, _, out| session.write_map_lines(out),
+            change: |session, _, lines, replace| {
+                if replace {
+                    session.remove_maps()?;
+                }
+                session.set_maps(lines)
+            },
+            clear: |session, _| session.clear_maps(),
+            difference: |session, _| none_by_default(session.map_count()),
+        },
+    },
 ];
 
 /// Settings of a channel.

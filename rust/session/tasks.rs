@@ -62,6 +62,7 @@ impl Session {
             parsed.iter().for_each(|&id| set.set(id, true));
         }
         place.replace(set);
+        self.choose_tasks_of_maps();
         self.record_all().inspect_err(|_| place.replace(before))
     }
 
@@ -112,6 +113,7 @@ impl Session {
             _ => Some(Arc::new(set, GFP_KERNEL)?),
         };
         place.replace(set);
+        self.choose_tasks_of_maps();
         self.record_all().inspect_err(|_| place.replace(before))
     }
 

@@ -25,7 +25,6 @@ pub(crate) mod provided;
 pub(crate) mod sampled;
 pub(crate) mod session;
 pub(crate) mod state;
-mod stopwatch;
 mod syscall;
 mod typed;
 

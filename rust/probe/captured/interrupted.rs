@@ -14,16 +14,16 @@ impl Probe {
     pub(crate) fn takes_cpu(&self, cpu: u32) -> bool {
         match &self.taker {
             Taker::Recorder(recorder) => recorder.entrance.cpus().has(cpu),
-            Taker::Trigger(_) => true,
+            Taker::Trigger(_) | Taker::Map(_) => true,
         }
     }
 
-    /// Whether the kernel is called for more than the fields: for a call stack, counters, or a trigger.
+    /// Whether the kernel is called for more than the fields: for a call stack, counters, a trigger or a map.
     #[inline(always)]
     pub(crate) fn has_calls(&self) -> bool {
         match &self.taker {
             Taker::Recorder(_) => self.contexts.has_calls(),
-            Taker::Trigger(_) => true,
+            Taker::Trigger(_) | Taker::Map(_) => true,
         }
     }
 
@@ -61,6 +61,13 @@ impl Probe {
                 record.record(self.destination(recorder));
             }
             Taker::Trigger(trigger) => trigger.fire(now),
+            Taker::Map(map) => {
+                let (len, write) = tail_alone(fields);
+                match Capture::<LONGEST>::new().fill(len, write) {
+                    Some(fields) => map.update(fields.fields(), now),
+                    None => map.count_lacking(guard),
+                }
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::sys::clock::tsc_frequency;
 
 /// A clock, read at the beginning and at the end of a duration. It need not be the trace's clock.
 #[derive(Clone, Copy)]
-pub(super) enum Stopwatch {
+pub(crate) enum Stopwatch {
     /// The processor's time stamp counter. The number is the length of a tick, in units of 2^-32 nanoseconds.
     Tsc(u64),
     /// The kernel's monotonic clock.
@@ -16,7 +16,7 @@ pub(super) enum Stopwatch {
 
 impl Stopwatch {
     /// The cheapest clock that can be trusted.
-    pub(super) fn best() -> Self {
+    pub(crate) fn best() -> Self {
         // The frequency is at least 1000 ticks, so the divisor is not 0.
         match tsc_frequency().and_then(|frequency| (1_000_000_000_u64 << 32).checked_div(frequency))
         {
@@ -27,7 +27,7 @@ impl Stopwatch {
 
     /// The current time, in the clock's ticks. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn read(self) -> u64 {
+    pub(crate) fn read(self) -> u64 {
         match self {
             Self::Tsc(_) => tsc(),
             Self::Monotonic => monotonic_ns(),
@@ -36,7 +36,7 @@ impl Stopwatch {
 
     /// The nanoseconds from one reading to another. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn ns_between(self, begin: u64, end: u64) -> u64 {
+    pub(crate) fn ns_between(self, begin: u64, end: u64) -> u64 {
         // The clocks of two CPUs may differ by a little.
         let passed = end.saturating_sub(begin);
         match self {

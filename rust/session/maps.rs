@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Maps of a session: sums by key that events update, whether the session records the events or not.
+//!
+//! As a trigger, a map is attached from its definition until its deletion, independent of starts and stops.
+
+use super::Session;
+use crate::abi::schema::Shown;
+use crate::event::Event;
+use crate::input::filter::error::Error as WrongFilter;
+use crate::input::map::{LinePart, MapDefinition, MapLine};
+use crate::input::pattern::Pattern;
+use crate::map::bucket;
+use crate::map::table::MapEntry;
+use crate::probe::filter::Refusal;
+use crate::probe::map::{
+    KeyPart, Map, MapAtEvent, MapProgram, Matched, MissedUpdate, PartReason, Role, WrongPart,
+};
+use crate::probe::Probe;
+use crate::source::attached::AttachedProbes;
+use crate::source::probe_list::NewProbe;
+use crate::sys::debugfs::text::Text;
+use core::fmt::Write;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// Maps, in the order of their definition. The list is replaced, never changed.
+pub(super) struct Maps(KVec<Arc<NamedMap>>);
+
+/// A map that events update. The drop detaches its probes.
+#[pin_data]
+struct NamedMap {
+    name: CString,
+    /// The line that defines it.
+    line: CString,
+    /// Names of its columns, as in the line.
+    columns: CString,
+    events: KVVec<Arc<Event>>,
+    /// The program of its first event. Keys and columns of all events have the same form.
+    program: Arc<MapProgram>,
+    map: Arc<Map>,
+    #[pin]
+    probes: Mutex<AttachedProbes>,
+}
+
+impl Maps {
+    /// An empty list.
+    pub(super) const NONE: Self = Self(KVec::new());
+
+    fn find(&self, name: &str) -> Option<&Arc<NamedMap>> {
+        self.0.iter().find(|map| map.name() == name)
+    }
+
+    /// These maps except the one with this name, followed by `new`.
+    fn changed(&self, without: Option<&str>, new: Option<Arc<NamedMap>>) -> Result<Self> {
+        let mut maps = KVec::with_capacity(self.0.len() + 1, GFP_KERNEL)?;
+        let kept = self.0.iter().filter(|map| Some(map.name()) != without);
+        for map in Iterator::chain(kept.cloned(), new) {
+            maps.push(map, GFP_KERNEL)?;
+        }
+        Ok(Self(maps))
+    }
+}
+
+impl Session {
+    /// Defines the maps of these lines, or deletes those that lines with `!` name. On failure the lines before the
+    /// wrong one have an effect. Errors: `EEXIST` if there is a map of the name, `ENOENT` if there is none to
+    /// delete, `EPERM` if an event is perf's. May sleep.
+    pub(super) fn set_maps(&self, text: &str) -> Result {
+        for line in text.lines().map(str::trim) {
+            if !line.is_empty() {
+                self.set_map(line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_map(&self, line: &str) -> Result {
+        let parsed = MapLine::parse(line)
+            .map_err(|error| self.refuse_map(line, error.at, format_args!("{}", error.reason)))?;
+        let map = match parsed {
+            MapLine::Define(map) => map,
+            MapLine::Delete(name) => {
+                let _control = self.control.lock();
+                let known = self.maps();
+                if known.find(name).is_none() {
+                    self.refuse(fmt!("set_map: there is no map '{name}'"));
+                    return Err(ENOENT);
+                }
+                return self.replace_maps(known.changed(Some(name), None)?);
+            }
+        };
+        let begins = map.begins.into_iter().flat_map(LinePart::items);
+        for pattern in Iterator::chain(map.events.items(), begins) {
+            self.ask_for("set_map", &Pattern::parse(pattern.text))?;
+        }
+        let _control = self.control.lock();
+        let known = self.maps();
+        if known.find(map.name).is_some() {
+            self.refuse(fmt!("set_map: there is a map '{}'", map.name));
+            return Err(EEXIST);
+        }
+        let new = self.make_map(line, &map)?;
+        self.replace_maps(known.changed(None, Some(new))?)
+    }
+
+    /// Makes a map, and attaches its probes. `control` must be held.
+    fn make_map(&self, line: &str, definition: &MapDefinition<'_>) -> Result<Arc<NamedMap>> {
+        let wrong = |at, reason: core::fmt::Arguments<'_>| self.refuse_map(line, at, reason);
+        let events = self.events_of_map(line, definition.events)?;
+        let mut programs: KVVec<Arc<MapProgram>> = KVVec::new();
+        for event in &events {
+            let program = MapProgram::new(event.fields(), definition)
+                .map_err(|error| self.refuse_part(line, event, error))?;
+            if programs
+                .first()
+                .is_some_and(|first| !first.is_like(&program))
+            {
+                let (subsystem, name) = event.full_name();
+                let at = definition.events.at;
+                return Err(wrong(
+                    at,
+                    format_args!("{subsystem}:{name} has keys or values of another type"),
+                ));
+            }
+            programs.push(Arc::new(program, GFP_KERNEL)?, GFP_KERNEL)?;
+        }
+        let program = programs.first().ok_or(EINVAL)?.clone();
+        let shape = program.shape(definition).ok_or_else(|| {
+            let at = definition.keys.map_or(0, |keys| keys.at);
+            wrong(at, format_args!("the key has more than 64 bytes"))
+        })?;
+        let map = Map::new(shape, definition.begins.is_some())?;
+        let mut probes = AttachedProbes::new(&self.sources);
+        for ((place, event), program) in (0..).zip(&events).zip(&programs) {
+            let filter = match definition.filter {
+                None => None,
+                Some(LinePart { text, at }) => match event.filter(text) {
+                    Ok(filter) => Some(filter),
+                    Err(Refusal::Memory) => return Err(ENOMEM),
+                    Err(Refusal::Wrong(error)) => {
+                        let WrongFilter { at: within, reason } = error;
+                        return Err(wrong(at + within, format_args!("{reason}")));
+                    }
+                    Err(Refusal::TooLong) => {
+                        let reason = "the event's records are too long for a filter";
+                        return Err(wrong(at, format_args!("{reason}")));
+                    }
+                },
+            };
+            let program = program.clone();
+            let role = Role::Update {
+                event: place,
+                program,
+            };
+            let at_event = MapAtEvent::new(map.clone(), role, filter);
+            self.attach_map(event, at_event, &mut probes)?;
+        }
+        // A begin comes after the end: an event that is both ends a duration before it begins the next one.
+        if let Some(begins) = definition.begins {
+            let side = definition.matched.map(|(begin, _)| begin);
+            for event in &self.events_of_map(line, begins)? {
+                let matched = Matched::new(event.fields(), side)
+                    .map_err(|error| self.refuse_part(line, event, error))?;
+                let at_event = MapAtEvent::new(map.clone(), Role::Begin(matched), None);
+                self.attach_map(event, at_event, &mut probes)?;
+            }
+        }
+        let mut columns = Text::new();
+        for (kind, part) in definition.columns.iter().flatten() {
+            write!(columns, " {}({})", kind.name(), part.text)?;
+        }
+        let name = CString::try_from_fmt(fmt!("{}", definition.name))?;
+        let line = CString::try_from_fmt(fmt!("{}", format_args!("{definition}")))?;
+        let columns = CString::try_from_fmt(fmt!("{}", columns.as_str()))?;
+        let named = pin_init!(NamedMap {
+            name,
+            line,
+            columns,
+            events,
+            program,
+            map,
+            probes <- new_mutex!(probes),
+        });
+        Arc::pin_init(named, GFP_KERNEL)
+    }
+
+    /// The events that patterns of a line match.
+    fn events_of_map(&self, line: &str, patterns: LinePart<'_>) -> Result<KVVec<Arc<Event>>> {
+        let mut events = KVVec::new();
+        let available = self.available();
+        for item in patterns.items() {
+            let pattern = Pattern::parse(item.text);
+            let is_picked = |event: &&Arc<Event>| {
+                let is_meant = pattern.names_subsystem() || !event.is_asked_for();
+                let mut names = event.names();
+                is_meant && names.any(|(subsystem, name)| pattern.matches(subsystem, name))
+            };
+            let mut is_match = false;
+            for event in available.known().filter(is_picked) {
+                if self.withholds(event) {
+                    return Err(EPERM);
+                }
+                is_match = true;
+                if !events
+                    .iter()
+                    .any(|known: &Arc<Event>| known.id() == event.id())
+                {
+                    events.push(event.clone(), GFP_KERNEL)?;
+                }
+            }
+            if !is_match {
+                return Err(self.refuse_map(
+                    line,
+                    item.at,
+                    format_args!("the pattern matches no event"),
+                ));
+            }
+        }
+        Ok(events)
+    }
+
+    /// Attaches the probe of a map to an event. May sleep.
+    fn attach_map(&self, event: &Event, at_event: MapAtEvent, to: &mut AttachedProbes) -> Result {
+        let probe = Probe::of_map(at_event, self.tasks.clone())?;
+        let new = NewProbe {
+            probe: Arc::new(probe, GFP_KERNEL)?,
+            channel: None,
+            frequency: self.sample_frequency(),
+        };
+        event.source().attach(new, to)
+    }
+
+    fn refuse_part(&self, line: &str, event: &Event, wrong: WrongPart) -> Error {
+        let (subsystem, name) = event.full_name();
+        match wrong.reason {
+            PartReason::Memory => ENOMEM,
+            reason => {
+                let reason = format_args!("{subsystem}:{name}: {reason}");
+                self.refuse_map(line, wrong.at, reason)
+            }
+        }
+    }
+
+    fn refuse_map(&self, line: &str, at: usize, reason: core::fmt::Arguments<'_>) -> Error {
+        let error = crate::input::caret::Error { at, reason };
+        self.refuse(fmt!(
+            "set_map: the map is wrong\n{}",
+            format_args!("{}", error.shown(line))
+        ))
+    }
+
+    /// Removes all maps. `control` must be held. May sleep.
+    pub(super) fn clear_maps(&self) -> Result {
+        if self.map_count() != 0 {
+            self.replace_maps(Maps::NONE)?;
+        }
+        Ok(())
+    }
+
+    /// Removes all maps. May sleep.
+    pub(super) fn remove_maps(&self) -> Result {
+        let _control = self.control.lock();
+        self.clear_maps()
+    }
+
+    fn replace_maps(&self, maps: Maps) -> Result {
+        let maps = Arc::new(maps, GFP_KERNEL)?;
+        let before = core::mem::replace(&mut self.state.lock().maps, maps);
+        // Dropped without the lock: the drop of a map waits until no event updates it.
+        drop(before);
+        Ok(())
+    }
+
+    /// The probes of maps examine tasks from now on, if the session has a set of tasks. `control` must be held.
+    pub(super) fn choose_tasks_of_maps(&self) {
+        for map in &self.maps().0 {
+            map.probes.lock().iter().for_each(Probe::choose_tasks);
+        }
+    }
+
+    fn maps(&self) -> Arc<Maps> {
+        self.state.lock().maps.clone()
+    }
+
+    /// Number of maps.
+    pub(super) fn map_count(&self) -> usize {
+        self.maps().0.len()
+    }
+
+    /// Writes the lines that define the maps.
+    pub(super) fn write_map_lines(&self, out: &mut Text) -> Result {
+        for map in &self.maps().0 {
+            writeln!(out, "{}", map.line.to_str()?)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the entries of a map, or, without a name, of all maps. `ENOENT`: there is no such map. May sleep.
+    pub(crate) fn empty_maps(&self, name: &str) -> Result {
+        let maps = self.maps();
+        if name.is_empty() {
+            return maps.0.iter().try_for_each(|map| map.map.clear());
+        }
+        let map = maps.find(name).ok_or_else(|| {
+            self.refuse(fmt!("maps: there is no map '{name}'"));
+            ENOENT
+        })?;
+        map.map.clear()
+    }
+
+    /// Writes the entries of all maps.
+    pub(crate) fn write_maps(&self, out: &mut Text) -> Result {
+        for map in &self.maps().0 {
+            map.write(out)?;
+        }
+        Ok(())
+    }
+}
+
+impl NamedMap {
+    fn name(&self) -> &str {
+        self.name.to_str().unwrap_or("")
+    }
+
+    /// Writes the map: its line; the updates without an entry; the names of the columns; the entries, each in a
+    /// line.
+    fn write(&self, out: &mut Text) -> Result {
+        let sums = self.map.sums()?;
+        let parsed = MapLine::parse(self.line.to_str()?);
+        let Ok(MapLine::Define(definition)) = parsed else {
+            return Err(EINVAL);
+        };
+        writeln!(out, "map {}", self.line.to_str()?)?;
+        write!(out, "overflow")?;
+        self.write_numbers(&sums.overflow, out)?;
+        writeln!(out, "\nlacking {}", sums.missed(MissedUpdate::Lacking))?;
+        if definition.begins.is_some() {
+            writeln!(
+                out,
+                "unmatched {}\nrepeated {}\ndropped {}",
+                sums.missed(MissedUpdate::Unmatched),
+                sums.missed(MissedUpdate::Repeated),
+                sums.missed(MissedUpdate::Dropped)
+            )?;
+        }
+        for key in definition.keys.into_iter().flat_map(LinePart::items) {
+            write!(out, "{} ", key.text)?;
+        }
+        if let Some(value) = definition.hist {
+            write!(out, "{} ", value.text)?;
+        }
+        writeln!(out, "count{}", self.columns.to_str()?)?;
+        for entry in &sums.entries {
+            self.write_key(entry, out)?;
+            // The separator of the key is a space; `write_numbers` begins with one.
+            self.write_numbers(entry, out)?;
+            out.write_str("\n")?;
+        }
+        out.write_str("\n")?;
+        Ok(())
+    }
+
+    fn write_key(&self, entry: &MapEntry, out: &mut Text) -> Result {
+        let mut words = entry.key.iter();
+        for (place, part) in self.program.keys().iter().enumerate() {
+            if place != 0 {
+                out.write_str(" ")?;
+            }
+            if let KeyPart::Text(_, count) = part {
+                write_text(words.by_ref().take(*count), out)?;
+                continue;
+            }
+            let number = *words.next().ok_or(EINVAL)?;
+            match part {
+                KeyPart::Event => {
+                    let event = self.events.get(number as usize).ok_or(EINVAL)?;
+                    out.write_str(event.name())?;
+                }
+                KeyPart::Number(_, integer) => write_number(number, integer.shown, out)?,
+                KeyPart::Bucket(of) if of.is_signed() => {
+                    let last = bucket::last_signed(number);
+                    write!(out, "{}..{}", number as i64, last as i64)?;
+                }
+                KeyPart::Bucket(_) => write!(out, "{number}..{}", bucket::last(number))?,
+                KeyPart::Text(..) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn write_numbers(&self, entry: &MapEntry, out: &mut Text) -> Result {
+        let count = entry.count;
+        let is_alone = self.program.keys().is_empty();
+        out.write_str(if is_alone { "" } else { " " })?;
+        write!(out, "{count}")?;
+        let columns = entry.columns.iter().take(self.map.shape().columns().len());
+        for (column, stored) in columns.enumerate() {
+            match self.program.number(column, *stored) {
+                _ if count == 0 => out.write_str(" 0")?,
+                (number, true) => write!(out, " {}", number as i64)?,
+                (number, false) => write!(out, " {number}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_number(number: u64, shown: Shown, out: &mut Text) -> core::fmt::Result {
+    match shown {
+        Shown::Signed => write!(out, "{}", number as i64),
+        Shown::Hex | Shown::Address => write!(out, "0x{number:x}"),
+        Shown::Unsigned | Shown::Text => write!(out, "{number}"),
+    }
+}
+
+/// Writes a text up to its NUL, in quotes. White space, quotes, backslashes, control characters and bytes that are not
+/// ASCII become `\xHH`.
+fn write_text<'a>(words: impl Iterator<Item = &'a u64>, out: &mut Text) -> core::fmt::Result {
+    out.write_str("\"")?;
+    let bytes = words.flat_map(|word| word.to_le_bytes());
+    for byte in bytes.take_while(|byte| *byte != 0) {
+        match byte {
+            b'"' | b'\\' => write!(out, "\\x{byte:02x}")?,
+            _ if byte.is_ascii_graphic() => out.write_char(byte.into())?,
+            _ => write!(out, "\\x{byte:02x}")?,
+        }
+    }
+    out.write_str("\"")
+}

@@ -15,6 +15,7 @@ mod failure;
 mod newest;
 mod options;
 mod probe;
+mod recipes;
 mod recording;
 mod report;
 mod run;
@@ -25,8 +26,8 @@ use anyhow::Context;
 use clap::CommandFactory;
 use clap_complete::CompleteEnv;
 use commands::{
-    control, diff, doctor, latency, list, mark, profile, recover, sessions, show, snapshot, status,
-    top,
+    control, count, diff, doctor, latency, list, mark, profile, recover, sessions, show, snapshot,
+    status, top,
 };
 use options::Action;
 use std::process::ExitCode;
@@ -51,6 +52,8 @@ pub fn main() -> ExitCode {
             rows,
         } => latency::print(&dir, measured, rows),
         Action::Show(mut options) => return show::show(&place, &mut options),
+        Action::Count(options) => return count::count(&place, &options),
+        Action::ListRecipes => terminal::print(&recipes::all()).map_err(anyhow::Error::from),
         Action::Top(options) => top::top(&place, &options),
         Action::Report {
             dir,

@@ -2,6 +2,7 @@
 
 //! The command line, as typed.
 
+mod count;
 mod diff;
 mod export;
 mod hints;
@@ -18,6 +19,7 @@ mod setup;
 mod show;
 mod top;
 
+pub use count::CountArgs;
 pub use diff::DiffArgs;
 pub use export::{ExportArgs, ExportChoiceArgs, ExportFileArgs, ExportFormat, ExportStacksArgs};
 pub use latency::LatencyArgs;
@@ -149,6 +151,7 @@ pub enum Command {
     Report(ReportArgs),
     Trace(Box<ShowArgs>),
     Top(TopArgs),
+    Count(Box<CountArgs>),
     Export(ExportArgs),
     Query(QueryArgs),
     Diff(DiffArgs),

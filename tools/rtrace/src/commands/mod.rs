@@ -3,6 +3,7 @@
 //! The commands, one file or folder each. A command uses no other command.
 
 pub mod control;
+pub mod count;
 pub mod diff;
 pub mod doctor;
 pub mod latency;

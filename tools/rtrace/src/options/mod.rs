@@ -2,6 +2,7 @@
 
 //! Values that the program uses, converted from the arguments as typed.
 
+mod count;
 mod export;
 mod latency;
 mod profile;
@@ -13,6 +14,7 @@ mod show;
 mod tests;
 mod top;
 
+pub use count::Count;
 pub use latency::{Latency, TIMERS};
 pub use profile::Profile;
 pub use record::{Conditions, Record};
@@ -90,6 +92,9 @@ pub enum Action {
     },
     Show(Box<Show>),
     Top(Box<Top>),
+    Count(Box<Count>),
+    /// Prints the recipes of `rtrace count`.
+    ListRecipes,
     Export(Export),
     Query(Query),
     Diff {
@@ -209,7 +214,11 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             summary: args.summary.then_some(rows(args.rows)),
         },
         Command::Report(args) => report(args)?,
-        Command::Trace(_) | Command::Top(_) | Command::Profile(_) | Command::Latency(_)
+        Command::Trace(_)
+        | Command::Top(_)
+        | Command::Count(_)
+        | Command::Profile(_)
+        | Command::Latency(_)
             if cli.session.is_some() =>
         {
             return Err(wrong(
@@ -220,6 +229,8 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Latency(args) => latency::latency(args)?,
         Command::Trace(args) => Action::Show(Box::new(show::show(*args)?)),
         Command::Top(args) => Action::Top(Box::new(top::top(args)?)),
+        Command::Count(args) if args.recipes => Action::ListRecipes,
+        Command::Count(args) => Action::Count(Box::new(count::count(*args)?)),
         Command::Export(args) => Action::Export(export::export(args)?),
         Command::Query(args) => query::query(args)?,
         Command::Diff(args) => Action::Diff {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace count`, as typed.
+
+use super::{filter, pattern};
+use crate::complete;
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use std::ffi::OsString;
+use std::time::Duration;
+use system::quantity;
+
+/// Count events by key in the kernel while a command runs, or until Ctrl-C
+///
+/// The kernel counts events, adds up their values and makes histograms, and records nothing. At the end, or every
+/// --interval, a table is printed: the rows with the largest first sum, or the largest count, first.
+///
+/// COMMAND is a stopwatch: events of all processes count until it ends. With --only, only its own events count.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  rtrace count -e write --by comm -- sleep 3               who writes
+  rtrace count -e 'read,write' --by event,comm --sum ret   the bytes, too
+  rtrace count -e write --hist ret -i 1s                   the sizes of writes, every second
+  rtrace count -e sched_switch --by prev_comm -n 5 -- make
+  rtrace count -e syscalls --by event -p 1234              the calls of a process
+  rtrace count -e openat --hist duration                   how long a system call takes
+  rtrace count -e block_rq_complete --hist duration --from block_rq_issue --match dev,sector
+  rtrace count --recipe offcputime -- make                 the time off CPU, by program
+  rtrace count --recipes                                   all recipes, to copy and change
+
+Exit codes: as of `rtrace record`.")]
+pub struct CountArgs {
+    /// Count these events: names or patterns
+    ///
+    /// As of `rtrace record -e`. The name of a system call means its begin, or its end if its result (`ret`) is used.
+    #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
+    #[arg(value_parser = pattern, required_unless_present_any = ["recipe", "recipes"])]
+    #[arg(add = ArgValueCompleter::new(complete::events))]
+    pub events: Vec<String>,
+
+    /// Have a row for each value of these keys: comm,cpu
+    ///
+    /// A key is a field of the events, a context (`rtrace list --contexts`), or `event`, the name of the event. At
+    /// most four keys.
+    #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = name)]
+    #[arg(num_args = 1)]
+    pub by: Vec<String>,
+
+    /// Add up this field
+    #[arg(long, value_name = "FIELD", value_parser = name)]
+    pub sum: Vec<String>,
+
+    /// Find the smallest value of this field
+    #[arg(long, value_name = "FIELD", value_parser = name)]
+    pub min: Vec<String>,
+
+    /// Find the largest value of this field
+    #[arg(long, value_name = "FIELD", value_parser = name)]
+    pub max: Vec<String>,
+
+    /// Make a histogram of this field, for each key
+    ///
+    /// A bucket is at most 1/8 as wide as its smallest number.
+    #[arg(long, value_name = "FIELD", value_parser = name)]
+    pub hist: Option<String>,
+
+    /// Measure `duration` from these events
+    ///
+    /// The time since the latest of these events with the same values of --match is then a field `duration`. For
+    /// system calls alone, the default is their begin.
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]
+    #[arg(add = ArgValueCompleter::new(complete::events))]
+    pub from: Vec<String>,
+
+    /// Values that are the same at the begin and the end of a duration [default: tid]
+    ///
+    /// At most two. If they have other names at the end, those follow a colon: tid:next_tid
+    #[arg(long = "match", value_name = "VALUES[:VALUES]", requires = "from")]
+    pub matched: Option<String>,
+
+    /// Count as the recipe RECIPE does: the name of one of --recipes, or a file
+    ///
+    /// Each line of the file is a map, as for `set_map` in debugfs; `#` begins a comment.
+    #[arg(long, value_name = "RECIPE", conflicts_with_all = [
+        "events", "by", "sum", "min", "max", "hist", "filter", "size", "from"
+    ])]
+    pub recipe: Option<String>,
+
+    /// Print all recipes
+    #[arg(long, exclusive = true)]
+    pub recipes: bool,
+
+    /// Count events only if EXPR is true
+    ///
+    /// The language is ftrace's; see rtrace-filter(7).
+    #[arg(long, value_name = "EXPR", value_parser = filter)]
+    pub filter: Option<String>,
+
+    /// Count only events of these processes
+    ///
+    /// All threads of these processes, and the processes they start.
+    #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
+    pub pids: Vec<u32>,
+
+    /// Count only events of COMMAND and what it starts
+    #[arg(long, requires = "command", conflicts_with = "pids")]
+    pub only: bool,
+
+    /// Print the table every DURATION, with the counts since the previous table
+    #[arg(short, long, value_name = "DURATION", value_parser = quantity::duration)]
+    pub interval: Option<Duration>,
+
+    /// With --interval: print the counts since the beginning
+    #[arg(long, requires = "interval")]
+    pub cumulative: bool,
+
+    /// Number of keys that the kernel has room for, on each CPU
+    ///
+    /// Events of other keys are counted together.
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "N", default_value_t = rtrace_input::map::DEFAULT_SIZE)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(rtrace_input::map::MAX_SIZE)))]
+    pub size: u32,
+
+    /// Rows in the table; 0 for all
+    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 20)]
+    pub rows: usize,
+
+    /// Print a JSON object for each table, a line each, with all rows
+    #[arg(long)]
+    pub json: bool,
+
+    /// End after this time, as 10s
+    #[arg(long, value_name = "DURATION", value_parser = quantity::duration)]
+    pub duration: Option<Duration>,
+
+    /// Command to run meanwhile
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Parses the name of a field or context.
+fn name(word: &str) -> Result<String, &'static str> {
+    match !word.is_empty() && word.chars().all(rtrace_input::rest::is_of_name) {
+        true => Ok(word.to_owned()),
+        false => Err("expected the name of a field or context"),
+    }
+}

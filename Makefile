@@ -24,7 +24,7 @@ test: ## run every check, unit test and selftest, except the slow ones
 verify: ## the long run: also long searches, stress tests, fuzzing, and the debug kernel
 	@scripts/verify
 
-test-kernels: ## run the selftests on every current kernel of Debian's backports
+test-kernels: ## run the selftests on all kernels of the backports, and the newest of each later suite of Debian
 	@scripts/test-kernels
 
 check: ## run lints, layer check and unit tests; needs no QEMU

@@ -30,7 +30,7 @@ const CHANGING: u64 = 2;
 /// Bit that the state of a slot with a begin has. The other bits are those of the key's hash.
 const READY: u64 = 1;
 
-/// What became of a begin.
+/// The result of noting a begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeginResult {
     /// It is noted.

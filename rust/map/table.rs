@@ -30,7 +30,7 @@ const STATE_WORDS: usize = 1;
 /// Words of a slot between its key and its columns: the count.
 const COUNT_WORDS: usize = 1;
 
-/// What a column does with the numbers of a key.
+/// How a column combines the numbers of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     /// Adds them up, wrapping.

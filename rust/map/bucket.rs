@@ -13,7 +13,8 @@ const FINE_BITS: u32 = 3;
 /// Returns the bucket of an unsigned number.
 #[inline(always)]
 pub fn of(number: u64) -> u64 {
-    let lower = (u64::BITS - number.leading_zeros()).saturating_sub(FINE_BITS + 1);
+    let bits = u64::BITS.wrapping_sub(number.leading_zeros());
+    let lower = bits.saturating_sub(FINE_BITS + 1);
     number & u64::MAX.wrapping_shl(lower)
 }
 

@@ -236,10 +236,7 @@ impl Session {
         let (subsystem, name) = event.full_name();
         match wrong.reason {
             PartReason::Memory => ENOMEM,
-            reason => {
-                let reason = format_args!("{subsystem}:{name}: {reason}");
-                self.refuse_map(line, wrong.at, reason)
-            }
+            reason => self.refuse_map(line, wrong.at, format_args!("{subsystem}:{name}: {reason}")),
         }
     }
 

@@ -64,7 +64,7 @@ fn register_tracepoints(tracepoints: ForeignLoan<TracepointDescription<'static>>
             Some(found) => {
                 let (description, handler) = tracepoint.read().inspect_err(|error| {
                     pr_err!(
-                        "the tracepoint {name} cannot be an event as it is described: {error:?}\n"
+                        "the tracepoint {name} is no event, because its description is wrong: {error:?}\n"
                     );
                 })?;
                 let event = External {

@@ -347,7 +347,7 @@ impl Channel {
                     cpu,
                     is_isolated,
                 )?;
-                pr_warn!("CPU {cpu} gets the smallest buffer: there is no memory for its own\n");
+                pr_warn!("no memory for the buffer of CPU {cpu}: it gets the smallest one; a smaller subbuf_size helps\n");
                 made
             }
             made => made?,
@@ -378,7 +378,7 @@ impl Channel {
             Ok(area) => Ok(Some(area)),
             Err(error) if self.complete.load() == 0 => Err(error),
             Err(_) => {
-                pr_warn!("no memory for the AUX area of CPU {cpu}: its chunks are lost\n");
+                pr_warn!("no memory for the AUX area of CPU {cpu}: its chunks are lost; a smaller aux_size helps\n");
                 Ok(None)
             }
         }
@@ -474,7 +474,7 @@ impl hotplug::PerCpuState for Channel {
         match self.equip(cpu) {
             Err(error) if self.complete.load() == 0 => return Err(error),
             // A lack of buffers is no reason to keep a CPU offline. Its records are counted.
-            Err(_) => pr_warn!("no memory for the buffer of CPU {cpu}: its records are lost\n"),
+            Err(_) => pr_warn!("no memory for the buffer of CPU {cpu}: its records are lost; a smaller subbuf_size helps\n"),
             Ok(()) => {}
         }
         if let Some(timers) = self.cpus.of(cpu).and_then(|this| this.timers.get()) {

@@ -22,7 +22,7 @@ impl Watermark {
     /// Parses `0`, a number of packets, or a number of bytes with K, M or G.
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigRefusal> {
         let number = number::size(text).ok_or(ConfigRefusal(
-            "must be a number of packets, or one of bytes with K, M or G",
+            "must be a number of packets, or of bytes with K, M or G",
         ))?;
         Ok(match NonZeroU64::new(number) {
             None => Self::None,

@@ -84,7 +84,7 @@ impl<L: Latency> TextFile for Max<L> {
         L::results(session).set_max(nanoseconds.ok_or_else(|| {
             let latency = L::NAME;
             session.refuse(fmt!(
-                "latency/{latency}/max: '{input}' is no number of microseconds"
+                "latency/{latency}/max: '{input}' is not a number of microseconds"
             ))
         })?);
         Ok(())

@@ -139,7 +139,7 @@ impl Session {
     pub(super) fn events_came(&self) {
         let _control = self.control.lock();
         if self.record_all().is_err() {
-            pr_warn!("no memory to record an event that has come\n");
+            pr_warn!("no memory to record the events of a module that was loaded: they are missing in the trace\n");
         }
     }
 

@@ -36,7 +36,7 @@ impl Sessions {
     pub(crate) fn define(&self, file: &str, text: &str, replaces: bool) -> Result {
         if !privilege::may_probe() {
             self.default().refuse(fmt!(
-                "{file}: who defines events can read the kernel's memory: this takes CAP_PERFMON"
+                "{file}: CAP_PERFMON is needed, because a defined event can read the kernel's memory"
             ));
             return Err(EPERM);
         }
@@ -145,9 +145,9 @@ impl Sessions {
             Done::Removed(event) => {
                 if !self.shared.registry.restore(&event) {
                     let (subsystem, name) = (event.subsystem(), event.name());
-                    pr_warn!("{subsystem}/{name} does not stay: its name is in use again\n");
+                    pr_warn!("{subsystem}/{name} stays deleted: another event has its name now\n");
                 } else if files.add(&event).is_err() {
-                    pr_warn!("no memory for the files of an event that stays\n");
+                    pr_warn!("no memory for the files of an event that was not deleted: choose it by set_event\n");
                 }
             }
         }

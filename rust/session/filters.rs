@@ -77,7 +77,9 @@ impl Session {
     ) -> Result {
         let pattern = Pattern::parse(pattern);
         if !pattern.enables {
-            return Err(self.refuse(fmt!("{file}: a pattern with '!' picks nothing to filter")));
+            return Err(self.refuse(fmt!(
+                "{file}: a pattern with '!' excludes events, so it cannot have a filter"
+            )));
         }
         self.ask_for(file, &pattern)?;
         self.filter_events(

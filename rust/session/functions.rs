@@ -137,8 +137,8 @@ fn find(functions: FunctionNames<'_>) -> Result<FunctionSet> {
 /// Reason why no function was found.
 fn none(functions: FunctionNames<'_>) -> &'static str {
     match functions {
-        FunctionNames::Named(_) => "no function that can be traced is called so",
-        FunctionNames::OfModule { .. } => "no module that is loaded has such functions",
-        FunctionNames::At(_) => "no function that can be traced begins there",
+        FunctionNames::Named(_) => "no traceable function has this name",
+        FunctionNames::OfModule { .. } => "no loaded module has traceable functions of this name",
+        FunctionNames::At(_) => "no traceable function begins at this address",
     }
 }

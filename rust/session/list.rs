@@ -120,7 +120,7 @@ impl Sessions {
         let mut others = self.others.lock();
         if name == DEFAULT_SESSION || others.iter().any(|session| session.name() == name) {
             self.default
-                .refuse(fmt!("create_session: there is a session '{name}'"));
+                .refuse(fmt!("create_session: session '{name}' exists already"));
             return Err(EEXIST);
         }
         let session = Session::new(name, self.shared.clone())?;
@@ -132,8 +132,9 @@ impl Sessions {
     /// `EBUSY` if it is the default one. May sleep.
     pub(crate) fn destroy(&self, name: &str) -> Result<Arc<Session>> {
         if name == DEFAULT_SESSION {
-            self.default
-                .refuse(fmt!("destroy_session: '{name}' is always there"));
+            self.default.refuse(fmt!(
+                "destroy_session: session '{name}' cannot be destroyed"
+            ));
             return Err(EBUSY);
         }
         let mut others = self.others.lock();

@@ -352,11 +352,13 @@ impl Session {
         }
         let id = match state.settings.add(name, self.shared.defaults) {
             Err(EEXIST) => {
-                state.refuse(fmt!("create_channel: there is a channel '{name}'"));
+                state.refuse(fmt!("create_channel: channel '{name}' exists already"));
                 return Err(EEXIST);
             }
             Err(ENOSPC) => {
-                state.refuse(fmt!("create_channel: the session has as many as it can"));
+                state.refuse(fmt!(
+                    "create_channel: the session has the largest number of channels"
+                ));
                 return Err(ENOSPC);
             }
             added => added?,
@@ -395,7 +397,7 @@ impl Session {
         self.state.lock().settings.clock = clock.ok_or_else(|| {
             if ClockKind::NAMES.contains(&name) {
                 return self.refuse(fmt!(
-                    "clock: '{name}' is not constant, or not in step, on this machine"
+                    "clock: '{name}' is not constant on this machine, or differs between its CPUs"
                 ));
             }
             self.refuse(fmt!("clock: there is no clock '{name}'"))

@@ -144,7 +144,7 @@ impl SessionsShared {
             files.remove(&event);
             if change == Change::Came && files.add(&event).is_err() {
                 let (subsystem, name) = (event.subsystem(), event.name());
-                pr_warn!("no memory for the files of {subsystem}:{name}\n");
+                pr_warn!("no memory for the files of {subsystem}:{name}: choose it by set_event\n");
             }
         }
     }

@@ -13,7 +13,8 @@ use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// Reason why an event of perf is refused to a user who may not see it.
-pub(super) const NOT_PERMITTED: &str = "to have events from perf takes CAP_PERFMON";
+pub(super) const NOT_PERMITTED: &str =
+    "CAP_PERFMON is needed for events that rtrace gets from perf";
 
 /// The creator of events' files. Code that adds or removes an event of perf holds the lock, so that no other
 /// code does the same for the same event. The functions of events' files must not take this lock: its holder

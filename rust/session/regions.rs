@@ -50,14 +50,14 @@ impl Session {
             "none" => None,
             name => Some(self.shared.regions.find(name).map_err(|error| match error {
                 ENOENT => self.refuse(fmt!(
-                    "memory: the kernel's command line reserves none as '{name}' (reserve_mem=SIZE:ALIGN:{name})"
+                    "memory: the kernel's command line reserves no memory named '{name}' (reserve_mem=SIZE:ALIGN:{name})"
                 )),
                 error => error,
             })?),
         };
         if let Some(region) = &region {
             if region.has_earlier().is_ok_and(|has| has) {
-                pr_info!("'{name}' has a trace of an earlier boot: rtrace recover\n");
+                pr_info!("reserved memory '{name}' has a trace of an earlier boot; `rtrace recover` writes it to disk\n");
             }
         }
         self.state.lock().settings.channel_mut(channel)?.region = region;
@@ -99,7 +99,7 @@ impl Session {
             RegionRefusal::Small(needed) => {
                 let len = region.len();
                 self.refuse(fmt!(
-                    "memory: '{name}' has {len} bytes, and the buffers take {needed} (see subbuf_size, subbuf_count)"
+                    "memory: '{name}' has {len} bytes, but the buffers need {needed} (see subbuf_size, subbuf_count)"
                 ))
             }
             RegionRefusal::Error(error) => error,
@@ -110,7 +110,7 @@ impl Session {
     pub(super) fn refuse_metadata(&self, error: Error) -> Error {
         if error == ENOSPC {
             self.refuse(fmt!(
-                "the description of the events has no room in the reserved memory (stop, and start with them)"
+                "the reserved memory has no room to describe more events; stop, and choose them before the next start"
             ));
         }
         error

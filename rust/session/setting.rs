@@ -205,7 +205,7 @@ impl Setting {
                     "" => {
                         let (least, most) = (range.start(), range.end());
                         session.refuse(fmt!(
-                            "{file}: '{value}' is no number from {least} to {most}"
+                            "{file}: '{value}' is not a number from {least} to {most}"
                         ))
                     }
                     otherwise => session.refuse(fmt!("{file}: '{value}' is {otherwise}")),

@@ -74,7 +74,7 @@ macro_rules! threshold {
                 Ok(())
             },
             u64::MAX / MICROSECOND,
-            "no number of microseconds",
+            "not a number of microseconds",
         )
     };
 }
@@ -175,7 +175,7 @@ pub(super) static SESSION: &[Setting] = &[
             Ok(())
         },
         u32::MAX as u64,
-        "no number of calls",
+        "not a number of calls",
     ),
     threshold!("latency/wakeup/thresh", wakeups),
     threshold!("latency/preempt/thresh", preemptions),
@@ -443,7 +443,7 @@ fn two_words(text: &str) -> Option<(&str, &str)> {
 fn bytes(text: &str) -> Result<usize, ConfigRefusal> {
     let size = number::size(text).and_then(|size| size.try_into().ok());
     size.ok_or(ConfigRefusal(
-        "must be a number of bytes, or one with K, M or G",
+        "must be a number of bytes, also with K, M or G",
     ))
 }
 

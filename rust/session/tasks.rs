@@ -45,7 +45,7 @@ impl Session {
         for word in ids.split_ascii_whitespace() {
             match word.parse() {
                 Ok(id) if id < Task::TID_LIMIT => parsed.push(id, GFP_KERNEL)?,
-                _ => return Err(self.refuse(fmt!("{file}: '{word}' is no thread id"))),
+                _ => return Err(self.refuse(fmt!("{file}: '{word}' is not a thread id"))),
             }
         }
         let before = place.get_arc();
@@ -101,7 +101,7 @@ impl Session {
             set.add(path).inspect_err(|&error| {
                 let why = match error {
                     ENOENT => "there is no such cgroup",
-                    ENOTDIR => "that is a file of a cgroup",
+                    ENOTDIR => "this is a file in a cgroup; its directory is needed",
                     ENOSPC => "there are too many",
                     _ => "it cannot be used",
                 };

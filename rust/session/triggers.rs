@@ -90,7 +90,7 @@ impl Session {
         let pattern = Pattern::parse(pattern);
         if !pattern.enables {
             return Err(self.refuse(fmt!(
-                "{file}: '!' stands in front of the action that is taken away"
+                "{file}: write '!' before the action to delete, not before the pattern"
             )));
         }
         self.ask_for(file, &pattern)?;
@@ -163,7 +163,7 @@ impl Session {
             if known.of(event).any(|trigger| trigger.does(&parsed)) {
                 let (subsystem, name) = (event.subsystem(), event.name());
                 self.refuse(fmt!(
-                    "{file}: {subsystem}:{name} has a trigger that does this"
+                    "{file}: {subsystem}:{name} already has a trigger with this action"
                 ));
                 return Err(EEXIST);
             }

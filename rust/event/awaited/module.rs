@@ -186,7 +186,7 @@ impl OnModules for Awaited {
                 if met.changed != 0 {
                     let changed = met.changed;
                     let name = module.name();
-                    pr_info!("{name}: {changed} events have other fields than their probes know\n");
+                    pr_info!("module {name}: {changed} events have other fields than rtrace knows: perf can record them\n");
                 }
                 if !met.any {
                     return;
@@ -194,7 +194,9 @@ impl OnModules for Awaited {
             }
             Err(_) => {
                 let name = module.name();
-                pr_warn!("no memory for all events of the module {name}\n");
+                pr_warn!(
+                    "no memory for all events of the module {name}: load it again to record them\n"
+                );
             }
         }
         self.follow.follow();

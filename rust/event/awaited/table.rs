@@ -98,7 +98,7 @@ impl AwaitedTable {
             let (description, handler) = match probes.read(place as usize) {
                 Err(EINVAL) => {
                     let (subsystem, name) = probes.name(place as usize);
-                    pr_err!("{subsystem}:{name} cannot be an event as it is described\n");
+                    pr_err!("{subsystem}:{name} is no event, because its description is wrong\n");
                     continue;
                 }
                 read => read?,

@@ -142,7 +142,9 @@ impl Hooks {
     /// Restores the hooks after a change that failed, in spite of signals. May sleep.
     fn restore(&self, hooked: &mut Hooked) {
         if self.follow(hooked, None, || Ok(())).is_err() {
-            pr_warn!("no memory to trace functions on as before a change that failed\n");
+            pr_warn!(
+                "no memory to restore the functions after a failed change: choose them again\n"
+            );
         }
     }
 
@@ -266,7 +268,7 @@ impl Unloading for Hooks {
             if selected.is_err() {
                 if !functions.is_empty() {
                     pr_warn!(
-                        "no memory to trace functions on without those of a module that went\n"
+                        "no memory to drop an unloaded module's functions: choose the others again\n"
                     );
                 }
                 hooked.begins = None;
@@ -284,7 +286,7 @@ impl Unloading for Hooks {
         let dropped = self.state.lock().choice.drop_if(|at| code.has(at));
         // (fprobe forgets the functions of an unloaded module, but not these.)
         if dropped && self.follow(&mut hooked, None, || Ok(())).is_err() {
-            pr_warn!("no memory to trace functions on without those of a module's beginning\n");
+            pr_warn!("no memory to drop the functions of a module's init code: choose the others again\n");
         }
     }
 }

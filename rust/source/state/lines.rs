@@ -74,8 +74,8 @@ impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(reason) => reason.fmt(f),
-            Self::NoEvent => f.write_str("there is no such event of the state"),
-            Self::ByKernel => f.write_str("this one is the kernel's: `threads` has it recorded"),
+            Self::NoEvent => f.write_str("the state has no such event"),
+            Self::ByKernel => f.write_str("only the kernel records this event: write `threads`"),
             Self::Expected(name) => write!(f, "the field {name} is expected here"),
             Self::NoOther => f.write_str("the event has no other field"),
             Self::Number(integer) => {

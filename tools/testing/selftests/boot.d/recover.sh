@@ -16,7 +16,7 @@ before_the_panic() {
 	load memory=rtrace
 	equal "memory" rtrace "$(cat $C/memory)"
 	refused EINVAL $C/memory no-such-one
-	log_says "reserves none as 'no-such-one'"
+	log_says "reserves no memory named 'no-such-one'"
 
 	# Too small to preserve the buffers; the channel works without that.
 	channel memory=small mode=overwrite subbuf_size=$size subbuf_count=16

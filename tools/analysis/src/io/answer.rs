@@ -46,7 +46,7 @@ impl Answer for Found {
         match &self.requests {
             None => writeln!(
                 out,
-                "\nRequests to block devices are not in the trace: `rtrace record -e 'block_rq_*'` records them."
+                "\nRequests to block devices are not in the trace: `rtrace record -e 'block:block_rq_*'` records them."
             )?,
             Some(found) if found.devices.is_empty() => {
                 writeln!(out, "\nNo request was made to a block device.")?;

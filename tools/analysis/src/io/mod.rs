@@ -33,7 +33,7 @@ impl Io {
                 option: "--io",
                 events: "block_rq_issue and block_rq_complete, or system calls and sched_switch",
                 record:
-                    "-e 'block_rq_*' -e syscalls,sched_switch,sched_process_fork,sched_process_exit"
+                    "-e 'block:block_rq_*' -e syscalls,sched_switch,sched_process_fork,sched_process_exit"
                         .into(),
             });
         }

@@ -115,6 +115,8 @@ impl<'a> Run<'a> {
     /// hangs up. A run with a command forwards signals to the command, and leaves it alone at the second signal.
     pub fn next(&mut self, over: impl AsFd) -> anyhow::Result<Event> {
         loop {
+            // No descriptor shows the end of a process that ended before the recording began.
+            let are_over = self.ends.as_mut().is_some_and(Ends::are_over);
             let end = match &self.command {
                 Some(command) => command.ended.as_fd(),
                 None => over.as_fd(),
@@ -125,7 +127,7 @@ impl<'a> Run<'a> {
             let mut fds: Vec<_> = fds
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
                 .collect();
-            if self.pending.is_empty() {
+            if self.pending.is_empty() && !are_over {
                 let left = self
                     .deadline
                     .map(|end| end.saturating_duration_since(Instant::now()));

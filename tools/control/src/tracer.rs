@@ -54,7 +54,8 @@ impl Tracer {
         let root = place.join("rtrace");
         let is_own = place == Path::new(OWN);
         let reason = match fs::metadata(root.join("enable")) {
-            Ok(_) => match File::open(root.join("version")) {
+            // Lockdown closes the files of debugfs that can be written.
+            Ok(_) => match File::open(root.join("enable")) {
                 Err(e) if e.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {
                     let fix = if is_own { "" } else { MOUNT };
                     format!("the kernel is locked down{fix}")

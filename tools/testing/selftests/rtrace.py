@@ -13,7 +13,7 @@ import sys
 import time
 from collections import namedtuple
 
-R = os.environ.get("RTRACE_FILES", "/sys/kernel/debug/rtrace")
+R = os.environ.get("RTRACE_FILES") or "/sys/kernel/debug/rtrace"
 S = R + "/sessions/default"
 C = S + "/channels/channel0"
 PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -19,7 +19,7 @@ insmod /payload/modules/rtrace.ko || fail "insmod rtrace.ko"
 insmod /payload/modules/rtrace-events.ko || fail "insmod rtrace-events.ko"
 
 echo integrity >$LOCK || fail "the kernel cannot be locked down"
-refused "debugfs" cat /sys/kernel/debug/rtrace/version
+refused "debugfs" cat /sys/kernel/debug/rtrace/enable
 ! rtrace status 2>err || fail "rtrace works by debugfs"
 grep -q 'the kernel is locked down: mount -t rtrace rtrace /sys/kernel/rtrace' err || fail "rtrace says: $(cat err)"
 ! rtrace doctor >out || fail "rtrace doctor finds nothing wrong"
@@ -29,11 +29,11 @@ rtrace doctor >out || fail "rtrace doctor says: $(cat out)"
 grep -q 'ok       lockdown: integrity' out || fail "rtrace doctor says: $(cat out)"
 
 # The tool: ioctl, poll, splice; kernel functions, probes, system calls, tracepoints.
-rtrace record -o trace -e 'sched_switch,read' -k vfs_read -F vfs_write -- \
+rtrace record -o trace -e 'sched_switch,read' -k vfs_read -T vfs_write -- \
 	sh -c 'cat /etc/passwd >/dev/null; echo >file' 2>err || fail "record: $(cat err)"
 babeltrace2 trace >text 2>err || fail "babeltrace2: $(cat err)"
-for event in sched_switch syscall_entry_read vfs_read vfs_write; do
-	grep -q "$event" text || fail "the trace has no $event; it has: $(awk '{ print $4 }' text | sort | uniq -c | sort -n | tail)"
+for event in sched_switch syscall_entry_read vfs_read function; do
+	grep -q " $event: " text || fail "the trace has no $event; it has: $(awk '{ print $4 }' text | sort | uniq -c | sort -n | tail)"
 done
 # Files: plain reads, lines of text, settings.
 echo sched_switch >$R/set_event || fail "set_event"
@@ -42,7 +42,7 @@ sleep 0.5
 timeout 2 head -n 1 $R/pipe | grep -q . || fail "no line in pipe"
 echo 0 >$R/enable
 [ "$(cat $R/sessions/default/channels/channel0/cpu0 | wc -c)" -gt 0 ] || fail "nothing to read"
-rtrace show trace >/dev/null 2>err || fail "show: $(cat err)"
+rtrace trace -i trace >/dev/null 2>err || fail "trace -i: $(cat err)"
 
 # Confidentiality, while files are open and a session records.
 exec 5>$R/enable 6>>$R/dynamic_events 7>$R/sessions/default/set_trigger

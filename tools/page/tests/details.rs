@@ -2,6 +2,7 @@
 
 //! A part of a trace, read alone, has the same slices and events as a pass over the whole trace.
 
+use analysis::choice::Choice;
 use analysis::{pass, Catalogue};
 use base64::prelude::{Engine, BASE64_STANDARD};
 use flate2::read::ZlibDecoder;
@@ -56,7 +57,15 @@ fn stream(cpu: u32) -> Vec<Vec<u8>> {
 fn gather(dir: &Path, trace: &Trace, limit: usize) -> (Timeline, u64, u64) {
     let catalogue = Catalogue::new(&trace.metadata);
     let mut timeline = Timeline::bounded(&catalogue, Stacks::default(), limit);
-    let answers = pass::read(dir, trace, &catalogue, vec![timeline.gather()], |_| ()).unwrap();
+    let answers = pass::read(
+        dir,
+        trace,
+        &catalogue,
+        vec![timeline.gather()],
+        &Choice::default(),
+        |_| (),
+    )
+    .unwrap();
     let extent = answers.extent;
     let length = trace.metadata.clock.nanoseconds(extent.ticks());
     (timeline, extent.begin(), length)

@@ -269,7 +269,7 @@ fn more(all: usize, rows: usize, out: &mut String) -> std::fmt::Result {
 
 /// Writes a histogram for each key, those with the largest counts first.
 fn histograms(table: &MapTable, value: &str, rows: usize, out: &mut String) -> std::fmt::Result {
-    let mut by_key: BTreeMap<_, BTreeMap<(i128, i128), &MapRow>> = HashMap::new();
+    let mut by_key: BTreeMap<_, BTreeMap<(i128, i128), &MapRow>> = BTreeMap::new();
     for row in &table.rows {
         let buckets = by_key.entry(&row.keys).or_default();
         buckets.insert(row.bucket.unwrap_or_default(), row);

@@ -138,7 +138,9 @@ fn find(functions: FunctionNames<'_>) -> Result<FunctionSet> {
 fn none(functions: FunctionNames<'_>) -> &'static str {
     match functions {
         FunctionNames::Named(_) => "no traceable function has this name",
-        FunctionNames::OfModule { .. } => "no loaded module has traceable functions of this name",
+        FunctionNames::OfModule { .. } => {
+            "no module of this name is loaded, or it has no such functions"
+        }
         FunctionNames::At(_) => "no traceable function begins at this address",
     }
 }

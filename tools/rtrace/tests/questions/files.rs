@@ -210,7 +210,9 @@ fn what_the_trace_lacks_is_said() {
     report(&["--io"], dir.path())
         .assert()
         .success()
-        .stdout(contains("`rtrace record -e 'block:block_rq_*'` records them"));
+        .stdout(contains(
+            "`rtrace record -e 'block:block_rq_*'` records them",
+        ));
     without(&["sched_switch"]);
     report(&["--io"], dir.path())
         .assert()

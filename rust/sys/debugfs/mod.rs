@@ -4,18 +4,18 @@
 //! splice and mmap ([`stream`]), and texts of one moment ([`text`]).
 //!
 //! A [`Dir`] is a directory with its files; the drop removes it. Each operation that uses the directory's data
-//! passes the directory's [`Gate`]. After the removal it fails with `ENOENT`, and does not access freed data. An open
-//! file holds a reference to the module.
+//! is one of its [`ActiveOperations`]. After the removal it fails with `ENOENT`, and does not access freed data. An
+//! open file holds a reference to the module.
 
-mod gate;
+mod active;
 pub(crate) mod stream;
 pub(crate) mod text;
 pub(crate) mod tree;
 
 use crate::sys::wait::WaitQueue;
 use crate::sys::{bindings, privilege};
+use active::ActiveOperations;
 use core::ffi::c_void;
-use gate::Gate;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use tree::{FileNode, Tree};
@@ -41,7 +41,7 @@ impl<T: Send + Sync> Erased for T {}
 pub(crate) struct Dir {
     tree: Arc<Tree>,
     id: u64,
-    gate: Arc<Gate>,
+    active: Arc<ActiveOperations>,
     data: KVec<KBox<dyn Erased>>,
     /// Woken when the files are removed, so that no poll(2) goes on sleeping.
     waiters: KVec<Arc<WaitQueue>>,
@@ -84,7 +84,7 @@ impl Dir {
         Ok(Self {
             tree,
             id,
-            gate: Arc::pin_init(Gate::new(), GFP_KERNEL)?,
+            active: Arc::pin_init(ActiveOperations::new(), GFP_KERNEL)?,
             data: KVec::new(),
             waiters: KVec::new(),
             _parent: parent,
@@ -136,10 +136,12 @@ impl Group<'_> {
         data: *const c_void,
         operations: &'static bindings::file_operations,
     ) -> Result {
-        let Dir { tree, id, gate, .. } = self.dir;
+        let Dir {
+            tree, id, active, ..
+        } = self.dir;
         // INVARIANT: `Dir::data` keeps the data.
         let file = FileNode {
-            gate: gate.clone(),
+            active: active.clone(),
             data,
             mode,
             operations,
@@ -153,7 +155,7 @@ impl Group<'_> {
 impl Drop for Dir {
     fn drop(&mut self) {
         // After this no operation uses `data`. Each `Dir` in this one is removed already, because it holds a reference.
-        self.gate.close();
+        self.active.close();
         self.tree.remove_folder(self.id);
         self.waiters.iter().for_each(|waiters| waiters.wake_all());
     }

@@ -89,7 +89,7 @@ impl<F: StreamFile> Operations<F> {
         let node = unsafe { FileNode::of(inode) };
         let open = || {
             may_open()?;
-            let _guard = node.gate.enter()?;
+            let _operation = node.active.begin()?;
             // SAFETY: The data stay while the guard is held. Their type is that of these operations.
             let open = F::open(unsafe { &*node.data.cast::<F::Data>() })?;
             let opened = pin_init!(Opened::<F> {

@@ -2,7 +2,7 @@
 
 //! Text files. The text is created when a read begins at offset 0, and stays the same until the next such read.
 
-use super::gate::Guard;
+use super::active::ActiveOperation;
 use super::tree::FileNode;
 use super::{errno, may_open, this_module, Data, Dir, Group};
 use crate::arch::word::SharedWord;
@@ -169,9 +169,9 @@ struct State {
 }
 
 impl<F: TextFile> Open<F> {
-    /// The file's data. `guard` must be of this open file.
-    fn data<'a>(&self, _guard: &'a Guard<'_>) -> &'a F::Data {
-        // SAFETY: The data stay while the guard is held. Their type is that of the operations.
+    /// The file's data. `operation` must be of this open file.
+    fn data<'a>(&self, _operation: &'a ActiveOperation<'_>) -> &'a F::Data {
+        // SAFETY: The data stay until the operation ends. Their type is that of the operations.
         unsafe { &*self.file.data.cast::<F::Data>() }
     }
 }
@@ -231,8 +231,8 @@ impl<F: TextFile> Operations<F> {
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: The kernel passes a file of these operations.
         let open = unsafe { Self::opened(file) };
-        if let Ok(guard) = open.file.gate.enter() {
-            let data = open.data(&guard);
+        if let Ok(operation) = open.file.active.begin() {
+            let data = open.data(&operation);
             let (truncated, unfinished) = {
                 let mut state = open.state.lock();
                 (state.truncated, core::mem::take(&mut state.unfinished))
@@ -294,8 +294,8 @@ impl<F: TextFile> Operations<F> {
     unsafe fn text(file: *mut bindings::file, beginning: bool) -> Result<Arc<Text>> {
         // SAFETY: By the contract.
         let open = unsafe { Self::opened(file) };
-        let guard = open.file.gate.enter()?;
-        let data = open.data(&guard);
+        let operation = open.file.active.begin()?;
+        let data = open.data(&operation);
         let mut state = open.state.lock();
         match &state.text {
             Some(text) if !beginning => return Ok(text.clone()),
@@ -341,7 +341,7 @@ impl<F: TextFile> Operations<F> {
             Ok(text) => text,
             Err(error) => return errno(error),
         };
-        // Guard and lock are released: the copy may wait for user memory without limit.
+        // The operation has ended and the lock is released: the copy may wait for user memory without limit.
         // SAFETY: The text has this many bytes. The other arguments are the caller's.
         unsafe {
             bindings::simple_read_from_buffer(
@@ -369,14 +369,14 @@ impl<F: TextFile> Operations<F> {
             if count > WRITE_MAX {
                 return Err(E2BIG);
             }
-            // No guard and no lock is held during the copy, as in `read`.
+            // No operation runs and no lock is held during the copy, as in `read`.
             let mut input = KVVec::new();
             UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), count)
                 .read_all(&mut input, GFP_KERNEL)?;
             // SAFETY: The kernel passes an open file of these operations.
             let open = unsafe { Self::opened(file) };
-            let guard = open.file.gate.enter()?;
-            let data = open.data(&guard);
+            let operation = open.file.active.begin()?;
+            let data = open.data(&operation);
             // As in ftrace, a write of 0 bytes adds no item to a list. For any other file it is not a value.
             if count == 0 && F::ends_item(data).is_none() {
                 return Err(EINVAL);
@@ -401,10 +401,10 @@ impl<F: TextFile> Operations<F> {
         const ALWAYS: u32 = bindings::POLLIN | bindings::POLLOUT;
         // SAFETY: The kernel passes an open file of these operations.
         let open = unsafe { Self::opened(file) };
-        let Ok(guard) = open.file.gate.enter() else {
+        let Ok(operation) = open.file.active.begin() else {
             return bindings::POLLERR | bindings::POLLHUP;
         };
-        let data = open.data(&guard);
+        let data = open.data(&operation);
         let Some(changes) = F::changes(data) else {
             return ALWAYS;
         };

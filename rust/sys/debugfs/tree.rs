@@ -8,7 +8,7 @@
 //!
 //! Lock order: `s_umount` of `rtrace` > `Tree::state` > locks of inodes.
 
-use super::gate::Gate;
+use super::active::ActiveOperations;
 use crate::sys::{bindings, parameter};
 use core::ffi::c_void;
 use core::ptr::{null, null_mut, NonNull};
@@ -37,8 +37,8 @@ const FILE_SYSTEMS: [FileSystem; 2] = [FileSystem::Debugfs, FileSystem::Own];
 
 /// A file. Its inode in `rtrace` and open files hold references, and the description holds one.
 pub(super) struct FileNode {
-    pub(super) gate: Arc<Gate>,
-    /// The file's data. They exist while the gate is not closed, or an operation holds it.
+    pub(super) active: Arc<ActiveOperations>,
+    /// The file's data. They exist while one of the active operations can use them.
     pub(super) data: *const c_void,
     pub(super) mode: u16,
     pub(super) operations: &'static bindings::file_operations,
@@ -314,7 +314,7 @@ impl Tree {
         Ok(at)
     }
 
-    /// Removes a folder that contains no other one. The caller has closed its gate. May sleep.
+    /// Removes a folder that contains no other one. The caller has closed its active operations. May sleep.
     pub(super) fn remove_folder(&self, id: u64) {
         let mut state = self.state.lock();
         let removed = state.folders.remove(&id);

@@ -7,7 +7,7 @@ use kernel::sync::{new_condvar, new_mutex, CondVar, Mutex};
 
 /// Counts the running operations of a directory's files. After [`close`](Self::close) none begins.
 #[pin_data]
-pub(super) struct Gate {
+pub(super) struct ActiveOperations {
     #[pin]
     state: Mutex<State>,
     /// Notified when the last operation ends.
@@ -21,10 +21,10 @@ struct State {
 }
 
 /// A running operation.
-pub(super) struct Guard<'a>(&'a Gate);
+pub(super) struct ActiveOperation<'a>(&'a ActiveOperations);
 
-impl Gate {
-    /// Creates an open gate.
+impl ActiveOperations {
+    /// Creates the count of a directory whose operations may begin.
     pub(super) fn new() -> impl PinInit<Self> {
         let state = State {
             running: 0,
@@ -36,17 +36,17 @@ impl Gate {
         })
     }
 
-    /// Begins an operation. `ENOENT`: the gate is closed.
-    pub(super) fn enter(&self) -> Result<Guard<'_>> {
+    /// Begins an operation. `ENOENT`: the directory is closed.
+    pub(super) fn begin(&self) -> Result<ActiveOperation<'_>> {
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(ENOENT);
         }
         state.running += 1;
-        Ok(Guard(self))
+        Ok(ActiveOperation(self))
     }
 
-    /// Closes the gate, and waits for the running operations. May sleep.
+    /// Lets no further operation begin, and waits for the running operations. May sleep.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
@@ -56,7 +56,7 @@ impl Gate {
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for ActiveOperation<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.running -= 1;

@@ -60,9 +60,12 @@ struct Row<'a> {
 /// Prints every check, and the one command to run next. Returns whether all checks are good.
 pub fn doctor(place: &Place, root: &Path, json: bool) -> anyhow::Result<bool> {
     let machine = Machine::at(root);
-    let is_usual = place.debugfs == Path::new(DEBUGFS);
-    let debugfs = match is_usual && machine.is_mounted(RTRACE, &machine.path(MOUNT)) {
-        true => machine.path(OWN),
+    let is_usual = [DEBUGFS, OWN]
+        .iter()
+        .any(|usual| place.debugfs == Path::new(usual));
+    let debugfs = match is_usual {
+        true if machine.is_mounted(RTRACE, &machine.path(MOUNT)) => machine.path(OWN),
+        true => machine.path(DEBUGFS),
         false => machine.path(&place.debugfs),
     };
     let mut checks = vec![

@@ -435,7 +435,7 @@ fn stream_class(
     // If there is only one stream, the id may be missing.
     let id = tree::value(block, "id").unwrap_or("0");
     if id.parse() != Ok(next) {
-        return Err(statement.error(format!("stream id {id}, where {next} is next")));
+        return Err(statement.error(format!("stream id {id}, expected {next}")));
     }
     let header = block
         .iter()

@@ -191,8 +191,8 @@ fn errors_have_lines() {
             "trace { byte_order = le; uuid = \"00112233-4455-6677-8899-aabbccddeeff\"; };\nclock { };",
             "line 2: `stream` is missing",
         ),
-        ("stream { id = 1; };", "line 1: stream id 1, where 0 is next"),
-        ("\nstream { id = x; };", "line 2: stream id x, where 0 is next"),
+        ("stream { id = 1; };", "line 1: stream id 1, expected 0"),
+        ("\nstream { id = x; };", "line 2: stream id x, expected 0"),
         ("stream { id = 0; };", "stream 0: `event.header` is missing"),
         (
             "stream { event.header := struct event_header_odd; };",

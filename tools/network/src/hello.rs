@@ -66,7 +66,7 @@ impl Hello {
             match name {
                 "host" => host = Some(checked(value)?),
                 "trace" => {
-                    let parsed = value.parse().map_err(|_| "no identity of a trace")?;
+                    let parsed = value.parse().map_err(|_| "the trace has no valid UUID")?;
                     uuid = Some(parsed);
                 }
                 "stream" => streams.push(stream_name(value)?),
@@ -189,7 +189,7 @@ mod tests {
             ("rtrace-network 1\nhost ../a\ntrace UUID\n", "a name"),
             ("rtrace-network 1\nhost a/b\ntrace UUID\n", "a name"),
             ("rtrace-network 1\nhost \ntrace UUID\n", "empty"),
-            ("rtrace-network 1\nhost a\ntrace 7\n", "no identity"),
+            ("rtrace-network 1\nhost a\ntrace 7\n", "no valid UUID"),
             ("rtrace-network 1\nwatch ..\n", "a name"),
             (
                 "rtrace-network 1\nwatch\nhost a\ntrace UUID\n",
@@ -197,11 +197,11 @@ mod tests {
             ),
             (
                 "rtrace-network 1\nhost a\ntrace UUID\nstream ../x_cpu0\n",
-                "no stream",
+                "not the name of a stream",
             ),
             (
                 "rtrace-network 1\nhost a\ntrace UUID\nstream x_cpu00\n",
-                "no stream",
+                "not the name of a stream",
             ),
         ] {
             let error = Hello::parse(&text.replace("UUID", UUID)).unwrap_err();

@@ -273,7 +273,7 @@ pub fn stream_name(text: &str) -> Result<StreamName, String> {
     let name = name.filter(|name| name::refusal(name.area().unwrap_or(&name.channel)).is_none());
     // Only one spelling is valid, because the name becomes that of a file.
     let name = name.filter(|name| name.to_string() == text);
-    name.ok_or_else(|| format!("`{}` is no stream", text.escape_debug()))
+    name.ok_or_else(|| format!("`{}` is not the name of a stream", text.escape_debug()))
 }
 
 /// Numbers of states. A trace that has ended is not in state `Writing`.
@@ -320,7 +320,7 @@ fn head(from: &mut impl Read) -> io::Result<(Kind, u32)> {
 
 fn kind(number: u32) -> io::Result<Kind> {
     let known = Kind::ALL.into_iter().find(|kind| *kind as u32 == number);
-    known.ok_or_else(|| invalid("this is no frame of rtrace's"))
+    known.ok_or_else(|| invalid("the peer sent a message that rtrace's protocol does not have"))
 }
 
 fn word(from: &mut impl Read) -> io::Result<u32> {

@@ -245,7 +245,7 @@ impl Receiver {
     /// Shows a trace to a watcher. If there is none, waits for it.
     fn show(&self, wire: &mut Wire, wanted: Option<&str>) -> std::result::Result<(), Trouble> {
         if self.options.rotate.is_some() {
-            let what = "a receiver that cuts traces into chunks cannot show them";
+            let what = "a receiver with --rotate cannot show traces";
             return Err(Trouble::lasting(what));
         }
         wire.be_patient()?;

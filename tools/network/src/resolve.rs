@@ -32,7 +32,7 @@ pub fn resolve(address: &str) -> io::Result<Vec<SocketAddr>> {
     };
     let addresses = addresses(&String::from_utf8_lossy(&text), port);
     if addresses.is_empty() {
-        let what = format!("no address of `{}` is known", host.escape_debug());
+        let what = format!("the name `{}` has no address", host.escape_debug());
         return Err(io::Error::new(ErrorKind::NotFound, what));
     }
     Ok(addresses)

@@ -72,7 +72,7 @@ pub struct Sender {
     timer: OwnedFd,
     /// Readable when the program is to stop.
     stop: OwnedFd,
-    /// Time when the sender noticed that.
+    /// Time when the sender found `stop` readable.
     stopped: Option<Instant>,
     /// Time of the receiver's last acknowledgement.
     progress: Instant,
@@ -88,7 +88,7 @@ struct SentStream {
     name: StreamName,
     /// The receiver has the packets below this number.
     next: u64,
-    /// Whether the receiver has confirmed that on this connection.
+    /// Whether the receiver has confirmed `next` on this connection.
     is_known: bool,
     sequence: u64,
     /// The packet in transit, until the receiver has it.
@@ -227,8 +227,9 @@ impl Sender {
         match answer {
             Message::Have { number, next } => {
                 let stream = self.streams.get_mut(number as usize);
-                let stream = stream
-                    .ok_or_else(|| Trouble::passing("the answer is about an unknown stream"))?;
+                let stream = stream.ok_or_else(|| {
+                    Trouble::passing("the receiver acknowledged packets of an unknown stream")
+                })?;
                 if next < stream.next && !stream.is_known {
                     (self.notice)(&format!(
                         "{}: the receiver has lost packets {next} to {} of {}",
@@ -438,7 +439,7 @@ impl Sender {
             };
             if is_last {
                 return Err(self.error(Trouble::passing(format!(
-                    "the receiver was not told how the trace ended: {trouble}"
+                    "cannot tell the receiver how the trace ended: {trouble}"
                 ))));
             }
             if stopped.is_some() {

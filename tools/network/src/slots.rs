@@ -104,7 +104,9 @@ impl Inner {
         let of_peer = same().filter(|open| open.peer == peer).count();
         if same().count() >= most || of_peer >= most_of_peer {
             let name = kind.name();
-            return Err(Trouble::passing(format!("there are too many {name}")));
+            return Err(Trouble::passing(format!(
+                "the receiver has too many {name}"
+            )));
         }
         Ok(())
     }

@@ -42,9 +42,9 @@ impl<'a> Address<'a> {
     pub fn check<T>(self, security: &Security<T>) -> Result<(), Trouble> {
         match (self, security) {
             (Self::Tcp(address), Security::Local) => Err(Trouble::lasting(plain_tcp(address))),
-            (Self::Unix(_), Security::Tls(_)) => {
-                Err(Trouble::lasting("a Unix socket takes no certificates"))
-            }
+            (Self::Unix(_), Security::Tls(_)) => Err(Trouble::lasting(
+                "a Unix socket needs no certificates: omit --ca, --cert and --key",
+            )),
             _ => Ok(()),
         }
     }

@@ -94,8 +94,9 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 impl ClientTls {
     /// A connection to the machine with this name or address, which must be in its certificate.
     pub(crate) fn connection(&self, host: &str) -> Result<ClientConnection, Trouble> {
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| Trouble::lasting(format!("`{host}` can be in no certificate")))?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| {
+            Trouble::lasting(format!("a certificate cannot have the name `{host}`"))
+        })?;
         ClientConnection::new(Arc::clone(&self.0), name)
             .map_err(|error| Trouble::lasting(error.to_string()))
     }

@@ -92,7 +92,10 @@ fn a_stop_while_nobody_answers() {
     let error = consumer.run(&stop).unwrap_err().to_string();
     assert!(error.contains("1 packets were not acknowledged"), "{error}");
     let error = consumer.into_sink().end(State::Failed, 0, "").unwrap_err();
-    assert!(error.to_string().contains("was not told"), "{error}");
+    assert!(
+        error.to_string().contains("cannot tell the receiver"),
+        "{error}"
+    );
     // The kernel has the packet again.
     channel.with(0, |buffer| {
         assert!(buffer.put.is_empty());
@@ -157,7 +160,7 @@ fn after_a_stop_a_receiver_that_dies_at_the_end_is_an_error() {
     let (sink, _) = at_the_end(&stop);
     drop(stopper);
     let error = sink.end(State::Stopped, 0, "").unwrap_err().to_string();
-    assert!(error.contains("was not told"), "{error}");
+    assert!(error.contains("cannot tell the receiver"), "{error}");
 }
 
 /// The receiver's answer to these bytes, until it closes the connection.
@@ -188,8 +191,8 @@ fn garbage_harms_nothing() {
         Some(Message::Refused { reason, .. }) => reason,
         other => panic!("{other:?}"),
     };
-    assert!(refused(b"GET / HTTP/1.1\r\n\r\n").contains("no frame"));
-    assert!(refused(&[0xff; 4096]).contains("no frame"));
+    assert!(refused(b"GET / HTTP/1.1\r\n\r\n").contains("rtrace's protocol does not have"));
+    assert!(refused(&[0xff; 4096]).contains("rtrace's protocol does not have"));
     assert!(refused(&[1, 0, 0, 0, 0, 0, 0, 0x7f]).contains("too long"));
     let newer = [&[1, 0, 0, 0, 17, 0, 0, 0][..], b"rtrace-network 9\n"].concat();
     assert!(refused(&newer).contains("version 9"));
@@ -412,7 +415,7 @@ fn what_is_no_receiver_is_an_error_at_once() {
         let _ = stream.read(&mut [0; 4096]);
     });
     let error = refusal(Peer::new(address, Security::Plain));
-    assert!(error.contains("no frame of rtrace's"), "{error}");
+    assert!(error.contains("rtrace's protocol does not have"), "{error}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub fn find(memory: &mut impl Memory) -> Result<Found> {
         let Some(entry) = entry.as_deref().and_then(DumpEntry::parse) else {
             found
                 .damaged
-                .push("the list of buffers has an end that is not in the dump".to_owned());
+                .push("a part of the list of buffers is not in the dump".to_owned());
             break;
         };
         next = entry.next;
@@ -198,7 +198,9 @@ fn read(memory: &mut impl Memory, entry: &DumpEntry<u64>) -> Result<Readable<Con
         return Ok(Err(why));
     }
     let Some((slots, bytes)) = lens else {
-        return Ok(Err(format!("{count} sub-buffers of {size} bytes")));
+        return Ok(Err(format!(
+            "{count} sub-buffers of {size} bytes are impossible"
+        )));
     };
     if entry.slots == 0 || entry.subbufs == [0; 2] {
         // The buffer was being made.

@@ -61,7 +61,7 @@ pub fn name(bytes: &[u8]) -> Option<&str> {
 /// The reason why no buffer has this number of sub-buffers of this size.
 pub fn refusal(subbuf_size: u64, subbuf_count: u64) -> Option<String> {
     if !subbuf_size.is_power_of_two() || !(PAGE..=LARGEST_SUBBUF).contains(&subbuf_size) {
-        return Some(format!("sub-buffers of {subbuf_size} bytes"));
+        return Some(format!("sub-buffers of {subbuf_size} bytes are impossible"));
     }
     if !subbuf_count.is_power_of_two() || subbuf_count < 2 {
         return Some(format!("{subbuf_count} sub-buffers"));
@@ -94,7 +94,7 @@ impl<'a> Buffer<'a> {
                 bank.get(at..)?.get(..size as usize)
             };
             let packet = match image {
-                None => Err("a slot that no writer leaves so".to_owned()),
+                None => Err("a slot in a state that no writer leaves".to_owned()),
                 Some(Image::Empty) => continue,
                 Some(Image::Finished { memory, .. }) => self.finished(metadata, subbuf(memory)),
                 Some(Image::Open {

@@ -30,7 +30,7 @@ impl Servers {
     /// No server is set, or `debuginfod-find` is missing.
     pub fn new() -> anyhow::Result<Self> {
         if std::env::var_os(URLS).is_none_or(|urls| urls.is_empty()) {
-            bail!("--debuginfod: {URLS} does not say which servers are to be asked");
+            bail!("--debuginfod: the variable {URLS} names no server");
         }
         let mut version = Command::new(PROGRAM);
         version.arg("--version");

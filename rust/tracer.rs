@@ -67,7 +67,9 @@ impl Tracer {
             Ok((mountable, files))
         });
         let (mountable, files) = files.inspect_err(|error| {
-            pr_err!("cannot make the files in debugfs or those of the file system rtrace ({error:?})\n");
+            pr_err!(
+                "cannot make the files in debugfs or those of the file system rtrace ({error:?})\n"
+            );
             // Some files may have been visible for a moment.
             debugfs::wait_for_refused();
         })?;

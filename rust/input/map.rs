@@ -86,6 +86,8 @@ impl ColumnKind {
 }
 
 /// A line that defines a map, or deletes one.
+// A line is parsed on the stack, one at a time, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapLine<'a> {
     /// Deletes the map with this name.

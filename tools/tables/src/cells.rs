@@ -2,13 +2,13 @@
 
 //! The cells of a column that are not written yet.
 
-use crate::column::{width, Column, Kind};
+use crate::column::{width, Kind};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
 };
 use parquet::errors::Result;
 use parquet::file::writer::SerializedColumnWriter;
-use std::mem::{replace, take};
+use std::mem::replace;
 
 /// Definition levels: the state of a cell. A cell that is not a list is empty or present.
 const EMPTY: i16 = 0;
@@ -25,43 +25,87 @@ const NEXT: i16 = 1;
 const BATCH: usize = 1024;
 
 /// Cells of one column. A value that does not fit the column becomes an empty cell.
-pub trait Cells: Send {
+pub enum Cells {
+    /// Cells of a column of numbers.
+    Numbers(Numbers),
+    /// Cells of a column of texts.
+    Texts(Texts),
+    /// Cells of a column of lists.
+    Lists(Lists),
+}
+
+impl Cells {
+    /// The cells of a column; empty at first.
+    pub fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Text => Self::Texts(Texts::default()),
+            Kind::List { .. } => Self::Lists(Lists::default()),
+            _ => Self::Numbers(Numbers::default()),
+        }
+    }
+
     /// Adds a number, given as its bits. A signed integer is sign-extended.
-    fn integer(&mut self, _bits: u64) {
-        self.null();
+    #[inline]
+    pub fn integer(&mut self, bits: u64) {
+        match self {
+            Self::Numbers(numbers) => {
+                numbers.values.push(bits);
+                numbers.levels.there();
+            }
+            _ => self.null(),
+        }
     }
 
     /// Adds a text.
-    fn text(&mut self, _text: &str) {
-        self.null();
+    #[inline]
+    pub fn text(&mut self, text: &str) {
+        match self {
+            Self::Texts(texts) => {
+                texts.bytes.extend(text.as_bytes());
+                texts.ends.push(texts.bytes.len());
+                texts.levels.there();
+            }
+            _ => self.null(),
+        }
     }
 
     /// Adds a list of integers, each given as its bits.
-    fn list(&mut self, _list: &mut dyn Iterator<Item = u64>) {
-        self.null();
+    pub fn list(&mut self, list: impl Iterator<Item = u64>) {
+        match self {
+            Self::Lists(lists) => lists.list(list),
+            _ => self.null(),
+        }
     }
 
     /// Adds an empty cell.
-    fn null(&mut self);
+    #[inline]
+    pub fn null(&mut self) {
+        match self {
+            Self::Numbers(numbers) => numbers.levels.empty(),
+            Self::Texts(texts) => texts.levels.empty(),
+            Self::Lists(lists) => lists.level(EMPTY, BEGIN),
+        }
+    }
 
-    /// Removes all cells, which are in the result.
-    fn take(&mut self) -> Box<dyn Cells>;
-
-    /// Writes all cells.
-    fn write(self: Box<Self>, to: &mut SerializedColumnWriter<'_>) -> Result<()>;
-}
-
-/// The cells of a column; empty at first.
-pub fn cells(column: &Column) -> Box<dyn Cells> {
-    match column.kind {
-        Kind::Time | Kind::Clock => numbers::<Int64Type>(|bits| bits as i64),
-        Kind::Flag => numbers::<BoolType>(|bits| bits != 0),
-        Kind::Real => numbers::<DoubleType>(f64::from_bits),
-        Kind::Text => Box::new(Texts::default()),
-        Kind::Integer { bits: 33.., .. } => numbers::<Int64Type>(|bits| bits as i64),
-        Kind::Integer { bits, signed } => numbers::<Int32Type>(narrow(bits, signed)),
-        Kind::List { bits: 33.., .. } => lists::<Int64Type>(|bits| bits as i64),
-        Kind::List { bits, signed } => lists::<Int32Type>(narrow(bits, signed)),
+    /// Writes all cells to a column of this kind.
+    pub fn write(self, kind: Kind, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+        match self {
+            Self::Numbers(numbers) => match kind {
+                Kind::Flag => numbers.write::<BoolType>(|bits| bits != 0, to),
+                Kind::Real => numbers.write::<DoubleType>(f64::from_bits, to),
+                Kind::Integer { bits, signed } if bits <= 32 => {
+                    numbers.write::<Int32Type>(narrow(bits, signed), to)
+                }
+                _ => numbers.write::<Int64Type>(|bits| bits as i64, to),
+            },
+            Self::Texts(texts) => texts.write(to),
+            Self::Lists(lists) => match kind {
+                Kind::List { bits, signed } if bits <= 32 => {
+                    lists.write::<Int32Type>(narrow(bits, signed), to)
+                }
+                _ => lists.write::<Int64Type>(|bits| bits as i64, to),
+            },
+        }
     }
 }
 
@@ -76,23 +120,6 @@ fn narrow(bits: u8, signed: bool) -> fn(u64) -> i32 {
     }
 }
 
-fn numbers<T: DataType>(of: fn(u64) -> T::T) -> Box<dyn Cells> {
-    Box::new(Numbers::<T> {
-        values: Vec::new(),
-        levels: Levels::default(),
-        of,
-    })
-}
-
-fn lists<T: DataType>(of: fn(u64) -> T::T) -> Box<dyn Cells> {
-    Box::new(Lists::<T> {
-        values: Vec::new(),
-        definitions: Vec::new(),
-        repetitions: Vec::new(),
-        of,
-    })
-}
-
 /// The definition levels of cells that are not lists.
 #[derive(Default)]
 struct Levels {
@@ -103,6 +130,7 @@ struct Levels {
 }
 
 impl Levels {
+    #[inline]
     fn there(&mut self) {
         match self.rest.is_empty() {
             true => self.first += 1,
@@ -122,60 +150,47 @@ impl Levels {
     }
 }
 
-struct Numbers<T: DataType> {
+/// Cells with numbers.
+#[derive(Default)]
+pub struct Numbers {
     /// The bits of the cells that are not empty.
     values: Vec<u64>,
     levels: Levels,
-    of: fn(u64) -> T::T,
 }
 
-impl<T: DataType> Cells for Numbers<T> {
-    fn integer(&mut self, bits: u64) {
-        self.values.push(bits);
-        self.levels.there();
-    }
-
-    fn null(&mut self) {
-        self.levels.empty();
-    }
-
-    fn take(&mut self) -> Box<dyn Cells> {
-        Box::new(Self {
-            values: take(&mut self.values),
-            levels: take(&mut self.levels),
-            of: self.of,
-        })
-    }
-
-    fn write(self: Box<Self>, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
-        let values: Vec<_> = self.values.into_iter().map(self.of).collect();
+impl Numbers {
+    fn write<T: DataType>(
+        self,
+        of: impl Fn(u64) -> T::T,
+        to: &mut SerializedColumnWriter<'_>,
+    ) -> Result<()> {
+        let values: Vec<_> = self.values.into_iter().map(of).collect();
         let definitions = self.levels.all();
         let to = to.typed::<T>();
         to.write_batch(&values, Some(&definitions), None).map(drop)
     }
 }
 
-struct Lists<T: DataType> {
-    /// All items of all lists.
-    values: Vec<T::T>,
+/// Cells with lists of integers.
+#[derive(Default)]
+pub struct Lists {
+    /// The bits of all items of all lists.
+    values: Vec<u64>,
     /// One level for each item, and for each list without an item.
     definitions: Vec<i16>,
     repetitions: Vec<i16>,
-    of: fn(u64) -> T::T,
 }
 
-impl<T: DataType> Lists<T> {
+impl Lists {
     fn level(&mut self, definition: i16, repetition: i16) {
         self.definitions.push(definition);
         self.repetitions.push(repetition);
     }
-}
 
-impl<T: DataType> Cells for Lists<T> {
-    fn list(&mut self, list: &mut dyn Iterator<Item = u64>) {
+    fn list(&mut self, list: impl Iterator<Item = u64>) {
         let mut repetition = BEGIN;
         for bits in list {
-            self.values.push((self.of)(bits));
+            self.values.push(bits);
             self.level(ITEM, repetition);
             repetition = NEXT;
         }
@@ -184,30 +199,22 @@ impl<T: DataType> Cells for Lists<T> {
         }
     }
 
-    fn null(&mut self) {
-        self.level(EMPTY, BEGIN);
-    }
-
-    fn take(&mut self) -> Box<dyn Cells> {
-        Box::new(Self {
-            values: take(&mut self.values),
-            definitions: take(&mut self.definitions),
-            repetitions: take(&mut self.repetitions),
-            of: self.of,
-        })
-    }
-
-    fn write(self: Box<Self>, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+    fn write<T: DataType>(
+        self,
+        of: impl Fn(u64) -> T::T,
+        to: &mut SerializedColumnWriter<'_>,
+    ) -> Result<()> {
+        let values: Vec<_> = self.values.into_iter().map(of).collect();
         let to = to.typed::<T>();
         let definitions = Some(&self.definitions[..]);
         let repetitions = Some(&self.repetitions[..]);
-        to.write_batch(&self.values, definitions, repetitions)
-            .map(drop)
+        to.write_batch(&values, definitions, repetitions).map(drop)
     }
 }
 
+/// Cells with texts.
 #[derive(Default)]
-struct Texts {
+pub struct Texts {
     /// All texts, one after the other.
     bytes: Vec<u8>,
     /// End of each text.
@@ -215,22 +222,8 @@ struct Texts {
     levels: Levels,
 }
 
-impl Cells for Texts {
-    fn text(&mut self, text: &str) {
-        self.bytes.extend(text.as_bytes());
-        self.ends.push(self.bytes.len());
-        self.levels.there();
-    }
-
-    fn null(&mut self) {
-        self.levels.empty();
-    }
-
-    fn take(&mut self) -> Box<dyn Cells> {
-        Box::new(take(self))
-    }
-
-    fn write(self: Box<Self>, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
+impl Texts {
+    fn write(self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
         let bytes = ByteArray::from(self.bytes);
         let ends = self.ends.into_iter();
         let mut begin = 0;

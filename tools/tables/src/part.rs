@@ -2,7 +2,7 @@
 
 //! A file of a table: its rows of one day.
 
-use crate::cells::{cells, Cells};
+use crate::cells::Cells;
 use crate::column::{Column, Kind};
 use crate::row::Row;
 use crate::{Error, Result};
@@ -25,7 +25,8 @@ pub struct Part {
     pub day: i64,
     writer: Writer,
     /// The rows that are not written yet: by column, their number, and their approximate size.
-    cells: Vec<Box<dyn Cells>>,
+    cells: Vec<Cells>,
+    kinds: Vec<Kind>,
     rows: usize,
     held: usize,
 }
@@ -83,10 +84,12 @@ impl Part {
             let schema = Arc::new(schema.build()?);
             SerializedFileWriter::new(Appended(path), schema, properties.clone())
         };
+        let kinds: Vec<_> = columns.iter().map(|column| column.kind).collect();
         Ok(Self {
             day,
             writer: Writer::Here(Box::new(writer().map_err(failed(table))?)),
-            cells: columns.iter().map(cells).collect(),
+            cells: empty(&kinds),
+            kinds,
             rows: 0,
             held: 0,
         })
@@ -156,24 +159,30 @@ impl Part {
         if self.rows == 0 {
             return Ok(None);
         }
-        let cells = self.cells.iter_mut().map(|cells| cells.take()).collect();
+        let cells = mem::replace(&mut self.cells, empty(&self.kinds));
+        let cells = self.kinds.iter().copied().zip(cells).collect();
         (self.rows, self.held) = (0, 0);
         Ok(self.idle(table)?.map(|writer| (writer, cells)))
     }
 }
 
-/// The writer of a file, and rows for it.
-type Group = (Box<SerializedFileWriter<Appended>>, Vec<Box<dyn Cells>>);
+/// Empty cells for columns of these kinds.
+fn empty(kinds: &[Kind]) -> Vec<Cells> {
+    kinds.iter().map(|kind| Cells::new(*kind)).collect()
+}
+
+/// The writer of a file, and rows for it, by column.
+type Group = (Box<SerializedFileWriter<Appended>>, Vec<(Kind, Cells)>);
 
 /// Writes a group of rows.
 fn write_group(
     mut writer: Box<SerializedFileWriter<Appended>>,
-    cells: Vec<Box<dyn Cells>>,
+    cells: Vec<(Kind, Cells)>,
 ) -> Written {
     let mut group = writer.next_row_group()?;
-    for cells in cells {
+    for (kind, cells) in cells {
         if let Some(mut column) = group.next_column()? {
-            cells.write(&mut column)?;
+            cells.write(kind, &mut column)?;
             column.close()?;
         }
     }

@@ -14,14 +14,14 @@ pub struct Row<'a>(To<'a>);
 
 enum To<'a> {
     /// Columns of a file, and the size of all rows.
-    Columns(IterMut<'a, Box<dyn Cells>>, &'a mut usize),
+    Columns(IterMut<'a, Cells>, &'a mut usize),
     /// A program.
     Program(Taken<'a>),
 }
 
 impl<'a> Row<'a> {
     /// The next row of these columns. Its size is added to `held`.
-    pub(crate) fn new(cells: &'a mut [Box<dyn Cells>], held: &'a mut usize) -> Self {
+    pub(crate) fn new(cells: &'a mut [Cells], held: &'a mut usize) -> Self {
         Self(To::Columns(cells.iter_mut(), held))
     }
 
@@ -69,7 +69,7 @@ impl<'a> Row<'a> {
             return row.list(list);
         }
         let mut length = 0;
-        self.cell(0, |cells| cells.list(&mut list.inspect(|_| length += 1)));
+        self.cell(0, |cells| cells.list(list.inspect(|_| length += 1)));
         if let To::Columns(_, held) = &mut self.0 {
             **held += length * CELL;
         }
@@ -78,19 +78,19 @@ impl<'a> Row<'a> {
     /// Leaves a cell empty.
     pub fn null(&mut self) {
         match &mut self.0 {
-            To::Columns(..) => self.cell(0, |cells| cells.null()),
+            To::Columns(..) => self.cell(0, Cells::null),
             To::Program(row) => row.null(),
         }
     }
 
     /// Fills the next cell of a file, with a text of `bytes` bytes.
-    fn cell(&mut self, bytes: usize, fill: impl FnOnce(&mut dyn Cells)) {
+    fn cell(&mut self, bytes: usize, fill: impl FnOnce(&mut Cells)) {
         let To::Columns(columns, held) = &mut self.0 else {
             return;
         };
         if let Some(cells) = columns.next() {
             **held += bytes + CELL;
-            fill(cells.as_mut());
+            fill(cells);
         }
     }
 }

@@ -10,7 +10,9 @@ use super::schedule_events::Switch;
 use super::tasks::Serial;
 use super::Moment;
 use ahash::{HashMap, HashMapExt};
+use std::collections::hash_map::Entry;
 use std::collections::HashSet;
+use std::iter::once;
 
 /// The task that performs an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +52,14 @@ impl Doer {
 /// Operations that have begun. Each thread can have one per key; `T` describes an operation.
 #[derive(Debug)]
 pub struct Begun<K, T> {
-    open: HashMap<Doer, Vec<Open<K, T>>>,
+    open: HashMap<Doer, Opens<K, T>>,
+}
+
+/// Operations of a thread: at least one, which most threads have.
+#[derive(Debug)]
+struct Opens<K, T> {
+    first: Open<K, T>,
+    others: Vec<Open<K, T>>,
 }
 
 #[derive(Debug)]
@@ -58,6 +67,20 @@ struct Open<K, T> {
     key: K,
     since: u64,
     what: T,
+}
+
+impl<K, T> Opens<K, T> {
+    fn iter(&self) -> impl Iterator<Item = &Open<K, T>> {
+        once(&self.first).chain(&self.others)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Open<K, T>> {
+        once(&mut self.first).chain(&mut self.others)
+    }
+
+    fn into_iter(self) -> impl Iterator<Item = Open<K, T>> {
+        once(self.first).chain(self.others)
+    }
 }
 
 /// An operation that has ended, with its duration.
@@ -83,11 +106,27 @@ impl<K: PartialEq, T> Begun<K, T> {
     /// Begins an operation. It replaces the thread's operation with the same key. If the end of an older
     /// operation may still follow, the new one is forgotten at once.
     pub fn begin(&mut self, doer: Doer, key: K, what: T, now: &Moment<'_>) {
-        self.take(doer, &key);
-        if doer.is_followed(now) {
-            let since = now.time;
-            let open = Open { key, since, what };
-            self.open.entry(doer).or_default().push(open);
+        if !doer.is_followed(now) {
+            self.take(doer, &key);
+            return;
+        }
+        let since = now.time;
+        let open = Open { key, since, what };
+        match self.open.entry(doer) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Opens {
+                    first: open,
+                    others: Vec::new(),
+                });
+            }
+            Entry::Occupied(opens) => {
+                let opens = opens.into_mut();
+                if let Some(old) = opens.iter_mut().find(|old| old.key == open.key) {
+                    *old = open;
+                    return;
+                }
+                opens.others.push(open);
+            }
         }
     }
 
@@ -113,24 +152,29 @@ impl<K: PartialEq, T> Begun<K, T> {
     }
 
     fn take(&mut self, doer: Doer, key: &K) -> Option<Open<K, T>> {
-        let open = self.open.get_mut(&doer)?;
-        let place = open.iter().position(|open| open.key == *key)?;
-        let found = open.swap_remove(place);
-        if open.is_empty() {
-            self.open.remove(&doer);
+        let Entry::Occupied(mut opens) = self.open.entry(doer) else {
+            return None;
+        };
+        let Opens { first, others } = opens.get_mut();
+        if first.key != *key {
+            let place = others.iter().position(|open| open.key == *key)?;
+            return Some(others.swap_remove(place));
         }
-        Some(found)
+        Some(match others.pop() {
+            Some(other) => std::mem::replace(first, other),
+            None => opens.remove().first,
+        })
     }
 
     /// Returns all operations that have not ended.
     pub fn open(&self) -> impl Iterator<Item = (&K, &T)> {
-        let open = self.open.values().flatten();
+        let open = self.open.values().flat_map(Opens::iter);
         open.map(|open| (&open.key, &open.what))
     }
 
     /// Returns the operations that have not ended at the end of the trace.
     pub fn rest(&mut self) -> Vec<T> {
-        let open = self.open.drain().flat_map(|(_, open)| open);
+        let open = self.open.drain().flat_map(|(_, open)| open.into_iter());
         open.map(|open| open.what).collect()
     }
 
@@ -165,6 +209,8 @@ impl<K: PartialEq, T> Begun<K, T> {
 
     fn forget(&mut self, doers: impl Iterator<Item = Doer>) -> Vec<T> {
         let gone = doers.filter_map(|doer| self.open.remove(&doer));
-        gone.flatten().map(|open| open.what).collect()
+        gone.flat_map(Opens::into_iter)
+            .map(|open| open.what)
+            .collect()
     }
 }

@@ -162,6 +162,11 @@ impl<C: Copy + PartialEq> Calls<C> {
         self.events.iter().map(|(key, _)| *key)
     }
 
+    /// Returns the number of these events.
+    pub fn count(&self) -> usize {
+        self.events.len()
+    }
+
     /// Returns whether the trace has a call for which `has` returns true.
     pub fn any(&self, has: impl Fn(C) -> bool) -> bool {
         let mut calls = self.events.iter().map(|(_, kind)| kind.call);

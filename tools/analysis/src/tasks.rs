@@ -11,8 +11,8 @@
 //! - A [`Serial`] identifies a thread, independent of its id.
 //! - A [`Life`] identifies the time in which an id belongs to one process or thread.
 
+use super::by_id::ById;
 use super::schedule::State;
-use ahash::HashMap;
 
 /// Unique number of a thread.
 pub type Serial = u64;
@@ -44,9 +44,9 @@ pub struct Thread {
 #[derive(Debug, Default)]
 pub struct Tasks {
     /// Threads that have not ended, by thread id.
-    threads: HashMap<i64, Thread>,
+    threads: ById<Thread>,
     /// By thread or process id: the last life, and whether its thread has ended.
-    lives: HashMap<i64, (Life, bool)>,
+    lives: ById<(Life, bool)>,
     /// A thread that has ended. Its last event may still be in process.
     ended: Option<i64>,
     /// Number of serials and lives that were assigned.
@@ -95,44 +95,34 @@ impl Thread {
 impl Tasks {
     /// Returns a thread that has not ended, if an event showed it.
     pub fn get(&self, tid: i64) -> Option<&Thread> {
-        self.threads.get(&tid)
+        self.threads.get(tid)
     }
 
     /// Returns a mutable reference to such a thread.
     pub fn get_mut(&mut self, tid: i64) -> Option<&mut Thread> {
-        self.threads.get_mut(&tid)
+        self.threads.get_mut(tid)
     }
 
     /// Returns all threads with their ids.
     pub fn all_mut(&mut self) -> impl Iterator<Item = (i64, &mut Thread)> {
-        self.threads.iter_mut().map(|(tid, thread)| (*tid, thread))
+        self.threads.iter_mut()
     }
 
     /// Returns the last life of a thread or process id; 0 if no event showed the id.
     pub fn life(&self, id: i64) -> Life {
-        self.lives.get(&id).map_or(0, |(life, _)| *life)
+        self.lives.get(id).map_or(0, |(life, _)| *life)
     }
 
     /// Returns the thread with this id. Adds the thread if it is new.
     pub fn thread(&mut self, tid: i64) -> &mut Thread {
-        let Self {
-            threads,
-            lives,
-            numbers,
-            ..
-        } = self;
-        threads.entry(tid).or_insert_with(|| {
-            let mut number = || {
-                *numbers += 1;
-                *numbers
-            };
-            let life = match lives.get(&tid) {
+        if self.threads.get(tid).is_none() {
+            let life = match self.lives.get(tid) {
                 Some((life, false)) => *life,
-                _ => number(),
+                _ => self.number(),
             };
-            lives.insert(tid, (life, false));
-            Thread {
-                serial: number(),
+            self.lives.insert(tid, (life, false));
+            let thread = Thread {
+                serial: self.number(),
                 life,
                 comm: Vec::new(),
                 process: None,
@@ -140,8 +130,13 @@ impl Tasks {
                 state: None,
                 is_renamed: false,
                 old_comm: None,
-            }
-        })
+            };
+            return self.threads.insert(tid, thread);
+        }
+        match self.threads.get_mut(tid) {
+            Some(thread) => thread,
+            None => unreachable!("it was found"),
+        }
     }
 
     /// Sets the process of a thread.
@@ -149,7 +144,7 @@ impl Tasks {
         let thread = self.thread(tid);
         if thread.process != Some(process) {
             thread.process = Some(process);
-            let is_known = self.lives.contains_key(&process);
+            let is_known = self.lives.get(process).is_some();
             if !is_known {
                 let life = self.number();
                 self.lives.insert(process, (life, false));
@@ -161,11 +156,11 @@ impl Tasks {
     /// known.
     pub fn made(&mut self, tid: i64) -> &mut Thread {
         let lives = |thread: &Thread| thread.state.is_some();
-        if self.threads.get(&tid).is_some_and(lives) {
+        if self.threads.get(tid).is_some_and(lives) {
             return self.thread(tid);
         }
-        self.threads.remove(&tid);
-        if let Some((_, is_over)) = self.lives.get_mut(&tid) {
+        self.threads.remove(tid);
+        if let Some((_, is_over)) = self.lives.get_mut(tid) {
             *is_over = true;
         }
         self.thread(tid)
@@ -179,8 +174,8 @@ impl Tasks {
     /// Handles the begin of the next event.
     pub fn next(&mut self) {
         if let Some(tid) = self.ended.take() {
-            self.threads.remove(&tid);
-            if let Some((_, is_over)) = self.lives.get_mut(&tid) {
+            self.threads.remove(tid);
+            if let Some((_, is_over)) = self.lives.get_mut(tid) {
                 *is_over = true;
             }
         }
@@ -198,7 +193,7 @@ impl Tasks {
         let mut thread = std::mem::replace(thread, before);
         self.ends(old);
         thread.process = Some(pid);
-        thread.life = match self.lives.get_mut(&pid) {
+        thread.life = match self.lives.get_mut(pid) {
             Some((life, is_over)) => {
                 *is_over = false;
                 *life

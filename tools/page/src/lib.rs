@@ -18,7 +18,6 @@ mod lanes;
 mod marks;
 mod moments;
 mod packets;
-mod recent;
 mod serve;
 mod stacks;
 mod threads;

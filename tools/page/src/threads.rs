@@ -2,7 +2,7 @@
 
 //! The threads of the timeline.
 
-use super::recent::Recent;
+use analysis::recent::Recent;
 use analysis::schedule::Schedule;
 use analysis::tasks::Life;
 use serde::Serialize;
@@ -43,7 +43,7 @@ impl Threads {
     /// Returns the place of a thread, which must not be the idle task.
     fn place(&mut self, thread: (i64, Life), since: u64) -> u32 {
         let (places, threads) = (&mut self.places, &mut self.threads);
-        let place = self.recent.place(thread.0 as usize, thread, || {
+        let place = self.recent.place(thread.0 as usize, thread, |thread| {
             *places.entry(thread).or_insert_with(|| {
                 threads.push(Thread {
                     tid: thread.0,

@@ -6,11 +6,11 @@ use super::calls::Calls;
 use super::lanes::{Lane, Lanes, BLOCKED, RUNNING, SENT_OFF, WOKEN};
 use super::marks::Marks;
 use super::moments::Moments;
-use super::recent::Recent;
 use super::stacks::Stacks;
 use super::threads::Threads;
 use analysis::interrupts::{Interrupt, Source};
 use analysis::loss::Loss;
+use analysis::recent::Recent;
 use analysis::schedule::{Schedule, Span, State};
 use analysis::schedule_events::Switch;
 use analysis::{Analysis, Answer, Catalogue, EventKey, Moment};
@@ -104,7 +104,7 @@ impl Timeline {
         let key = (event.layout.stream_id, event.layout.id);
         let (places, events) = (&mut self.places, &mut self.events);
         let (counts, marker) = (&mut self.counts, &mut self.marker);
-        self.recent.place(key.1 as usize, key, || {
+        self.recent.place(key.1 as usize, key, |key| {
             *places.entry(key).or_insert_with(|| {
                 let name = &event.layout.name;
                 let known = events.iter().position(|known| known == name);

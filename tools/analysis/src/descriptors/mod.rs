@@ -138,7 +138,7 @@ impl Descriptors {
         event: &Event<'_>,
         now: &Moment<'_>,
     ) -> Option<Call<Does>> {
-        if let Some(other) = which.checked_sub(self.calls.events().count()) {
+        if let Some(other) = which.checked_sub(self.calls.count()) {
             self.other(self.others[other].1, event, now);
             return None;
         }

@@ -5,6 +5,7 @@
 
 use crate::calls::Call;
 use crate::descriptors::{Descriptors, Does};
+use crate::recent::Recent;
 use crate::schedule::Schedule;
 use crate::schedule_events::Switch;
 use crate::tasks::Life;
@@ -20,9 +21,15 @@ use std::sync::Arc;
 pub struct Files {
     clock: Clock,
     descriptors: Descriptors,
-    uses: HashMap<(Owner, Life, Name), Use>,
+    uses: Vec<Use>,
+    /// Indexes of these.
+    places: HashMap<UseKey, u32>,
+    recent: Recent<UseKey>,
     unknown: u64,
 }
+
+/// A process and a file.
+type UseKey = (Owner, Life, Name);
 
 /// The file of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +85,9 @@ impl Files {
         descriptors.any(Does::moves_data).then(|| Self {
             clock: catalogue.metadata().clock,
             descriptors,
-            uses: HashMap::new(),
+            uses: Vec::new(),
+            places: HashMap::new(),
+            recent: Recent::default(),
             unknown: 0,
         })
     }
@@ -117,14 +126,20 @@ impl Files {
         let file = self.descriptors.file(owner, fd, call.since);
         let file = file.cloned();
         let name = file.map_or(Name::Descriptor(fd), Name::File);
-        let found = self
-            .uses
-            .entry((owner, entry.life, name))
-            .or_insert_with(|| Use {
-                pid: owner.pid(),
-                tid: owner.pid().is_none().then_some(entry.tid),
-                ..Use::default()
-            });
+        let number = (owner.id().unwrap_or(0) as usize).wrapping_mul(31);
+        let number = number.wrapping_add(fd as usize);
+        let (places, uses) = (&mut self.places, &mut self.uses);
+        let place = self.recent.place(number, (owner, entry.life, name), |key| {
+            *places.entry(key).or_insert_with(|| {
+                uses.push(Use {
+                    pid: owner.pid(),
+                    tid: owner.pid().is_none().then_some(entry.tid),
+                    ..Use::default()
+                });
+                uses.len() as u32 - 1
+            })
+        });
+        let found = &mut self.uses[place as usize];
         if let Some(comm) = &entry.comm {
             if found
                 .comm
@@ -162,19 +177,14 @@ impl Files {
 
     /// Returns the results.
     pub fn found(self) -> FilesFound {
-        let uses = self.uses.into_iter();
-        let mut uses: Vec<_> = uses
-            .map(|((_, _, name), found)| match name {
-                Name::File(file) => Use {
-                    file: Some(file.to_string()),
-                    ..found
-                },
-                Name::Descriptor(fd) => Use {
-                    fd: Some(fd),
-                    ..found
-                },
-            })
-            .collect();
+        let mut uses = self.uses;
+        for ((_, _, name), place) in self.places {
+            let found = &mut uses[place as usize];
+            match name {
+                Name::File(file) => found.file = Some(file.to_string()),
+                Name::Descriptor(fd) => found.fd = Some(fd),
+            }
+        }
         uses.sort_by(|a, b| {
             let most =
                 |a: &Use| Reverse((a.total_ns, a.read_bytes.saturating_add(a.written_bytes)));

@@ -18,14 +18,18 @@ use requests::Requests;
 /// Analysis of the input and output of a trace.
 pub struct Io {
     requests: Option<Requests>,
+    /// Number of events of the requests. The numbers of the files' events follow.
+    request_events: usize,
     files: Option<Files>,
 }
 
 impl Io {
     /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
+        let requests = Requests::new(catalogue);
         let io = Self {
-            requests: Requests::new(catalogue),
+            request_events: requests.iter().flat_map(Requests::events).count(),
+            requests,
             files: Files::new(catalogue),
         };
         if io.requests.is_none() && io.files.is_none() {
@@ -50,9 +54,8 @@ impl Analysis for Io {
     }
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
-        let requests = self.requests.iter().flat_map(Requests::events).count();
         match (
-            which.checked_sub(requests),
+            which.checked_sub(self.request_events),
             &mut self.requests,
             &mut self.files,
         ) {

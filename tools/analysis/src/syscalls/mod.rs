@@ -13,11 +13,13 @@ use super::schedule::Schedule;
 use super::schedule_events::Switch;
 use super::tasks::Life;
 use super::whose::Owner;
+use crate::recent::Recent;
 use crate::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ahash::{HashMap, HashMapExt};
 use answer::{by_name, Call, Found, ProcessCall};
 use ctf::{Clock, Event, EventLayout, Type};
 pub use names::{is_end_of, CallName, Names, Which};
+use std::mem::take;
 
 /// Maximum number of calls that an error names.
 const NAMED_CALLS: usize = 8;
@@ -48,11 +50,17 @@ pub struct Syscalls {
     /// The call that each thread is in.
     open: Begun<(), Open>,
     /// By CPU: number of calls since its last switch whose records have no thread id.
-    nameless: HashMap<usize, u64>,
+    nameless: Vec<u64>,
     /// Number of calls that were attributed to the wrong thread.
     mistaken: u64,
-    processes: HashMap<(Owner, Life, usize), ProcessCall>,
+    processes: Vec<ProcessCall>,
+    /// Indexes of these.
+    places: HashMap<RowKey, u32>,
+    recent: Recent<RowKey>,
 }
+
+/// A process, and the index of a call.
+type RowKey = (Owner, Life, usize);
 
 /// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy)]
@@ -147,9 +155,11 @@ impl Syscalls {
             names,
             calls: Vec::new(),
             open: Begun::default(),
-            nameless: HashMap::new(),
+            nameless: Vec::new(),
             mistaken: 0,
-            processes: HashMap::new(),
+            processes: Vec::new(),
+            places: HashMap::new(),
+            recent: Recent::default(),
         })
     }
 
@@ -166,7 +176,10 @@ impl Syscalls {
         let call = self.call(kind, event);
         self.calls[call].calls += 1;
         if !kind.says_thread {
-            *self.nameless.entry(now.cpu).or_default() += 1;
+            if self.nameless.len() <= now.cpu {
+                self.nameless.resize(now.cpu + 1, 0);
+            }
+            self.nameless[now.cpu] += 1;
         }
         if self.by != By::Call {
             self.process_call(owner, call, now).calls += 1;
@@ -206,10 +219,17 @@ impl Syscalls {
     /// Returns the row of a process's calls. Adds the row if it is new.
     fn process_call(&mut self, owner: Owner, call: usize, now: &Moment<'_>) -> &mut ProcessCall {
         let name = &self.calls[call].name;
-        let call = self
-            .processes
-            .entry((owner, now.schedule.life_of(owner), call))
-            .or_default();
+        let key = (owner, now.schedule.life_of(owner), call);
+        let id = owner.id().unwrap_or(0) as usize;
+        let (places, processes) = (&mut self.places, &mut self.processes);
+        let number = id.wrapping_mul(31).wrapping_add(call);
+        let place = self.recent.place(number, key, |key| {
+            *places.entry(key).or_insert_with(|| {
+                processes.push(ProcessCall::default());
+                processes.len() as u32 - 1
+            })
+        });
+        let call = &mut self.processes[place as usize];
         if call.name.is_empty() {
             call.name.clone_from(name);
         }
@@ -245,7 +265,7 @@ impl Analysis for Syscalls {
     }
 
     fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
-        let nameless = self.nameless.remove(&now.cpu).unwrap_or(0);
+        let nameless = self.nameless.get_mut(now.cpu).map_or(0, take);
         if switch.instead_of.is_some() {
             self.mistaken += nameless;
         }
@@ -266,7 +286,6 @@ impl Analysis for Syscalls {
             processes,
             ..
         } = *self;
-        let processes: Vec<_> = processes.into_values().collect();
         let (processes, names) = match by {
             By::Call => (None, None),
             By::Process => (Some(processes), None),

@@ -15,15 +15,15 @@ impl<K> Default for Recent<K> {
     }
 }
 
-impl<K: Copy + PartialEq> Recent<K> {
+impl<K: Clone + PartialEq> Recent<K> {
     /// Returns the place of a key. `number` is a number that few keys share. `find` finds a place that is not
     /// kept.
-    pub fn place(&mut self, number: usize, key: K, find: impl FnOnce() -> u32) -> u32 {
+    pub fn place(&mut self, number: usize, key: K, find: impl FnOnce(K) -> u32) -> u32 {
         let slot = &mut self.0[number % KEPT];
         match slot {
             Some((known, place)) if *known == key => *place,
             _ => {
-                let place = find();
+                let place = find(key.clone());
                 *slot = Some((key, place));
                 place
             }

@@ -7,7 +7,7 @@
 use super::engine::Engine;
 use super::loss::Account;
 use super::schedule_events::Switch;
-use super::{bits, integer, pass, text, Analysis, Catalogue, Moment};
+use super::{bits, integer, key, pass, text, Analysis, Catalogue, EventKey, Moment};
 use control::Latency;
 use ctf::{Clock, Event};
 use serde::Serialize;
@@ -117,6 +117,7 @@ impl fmt::Display for Thread {
 /// Analysis that finds the longest delay of a kind.
 struct Longest {
     latency: Latency,
+    events: Vec<EventKey>,
     clock: Clock,
     /// Time and next thread of the last switch, by CPU index.
     switches: HashMap<usize, (u64, i64)>,
@@ -124,14 +125,11 @@ struct Longest {
 }
 
 impl Analysis for Longest {
-    fn wants_all(&self) -> bool {
-        true
+    fn events(&self) -> Vec<EventKey> {
+        self.events.clone()
     }
 
-    fn any(&mut self, event: &Event<'_>, now: &Moment<'_>) {
-        if event.layout.name != self.latency.event() {
-            return;
-        }
+    fn event(&mut self, _which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let (cpu, switch) = (now.schedule.number(now.cpu), self.switches.get(&now.cpu));
         let delay = Delay::of(self.latency, event, cpu, switch.copied(), &self.clock);
         let least = self.found.as_ref().map(|found| found.latency_ns);
@@ -206,16 +204,20 @@ impl Delay {
     /// Finds the longest delay of a kind in a trace; of equal ones the first. Returns `None` if the trace
     /// has no such delay.
     pub fn longest(latency: Latency, trace: &Trace) -> system::Result<Option<Self>> {
+        let classes = trace.metadata.streams.iter();
+        let events = classes.flat_map(|class| class.events.values());
+        let events = events.filter(|layout| layout.name == latency.event());
         let longest = Box::new(Longest {
             latency,
+            events: events.map(key).collect(),
             clock: trace.metadata.clock,
             switches: HashMap::new(),
             found: None,
         });
         let catalogue = Catalogue::new(&trace.metadata);
         let mut engine = Engine::new(&catalogue, Account::of(trace), vec![longest]);
-        pass::each(
-            trace,
+        pass::each_of(
+            trace.merge()?.only(|layout| engine.wants(key(layout))),
             |_| Ok::<_, system::Error>(()),
             |stream, item| {
                 engine.item(stream, item);

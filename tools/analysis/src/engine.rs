@@ -11,7 +11,7 @@ use super::head::Extent;
 use super::interrupts::{Interrupt, Interrupts};
 use super::loss::{Account, Loss};
 use super::schedule::{Happened, Kinds, Schedule, Span};
-use super::{Analysis, ByEvent, Catalogue, EventKey, Moment};
+use super::{key, Analysis, ByEvent, Catalogue, EventKey, Moment};
 use ctf::{Clock, Damage, Event, Item, Packet};
 use std::collections::HashMap;
 
@@ -21,6 +21,17 @@ enum Receiver {
     Interrupts,
     /// The analysis at this index.
     Analysis(usize),
+}
+
+/// The way of an event.
+#[derive(Debug, Default)]
+struct Route {
+    /// Receivers, and the number by which each receiver identifies the event.
+    receivers: Vec<(Receiver, usize)>,
+    /// Whether the schedule needs the event.
+    is_scheduled: bool,
+    /// Number of records so far.
+    count: u64,
 }
 
 /// Prefixes of the events that begin or end an operation or a wait of a thread.
@@ -44,8 +55,7 @@ pub struct Engine<A: ?Sized> {
     analyses: Vec<Box<A>>,
     /// Indexes of the analyses that receive all events.
     curious: Vec<usize>,
-    /// Receivers of an event, and the number by which each receiver identifies it.
-    routes: ByEvent<Vec<(Receiver, usize)>>,
+    routes: ByEvent<Route>,
     /// The kinds of events of each stream class.
     classes: HashMap<u32, Kinds>,
     /// Streams by number; `None` before a stream's first packet.
@@ -84,6 +94,8 @@ pub struct Ended<A: ?Sized> {
     pub account: Account,
     /// Time range of the trace.
     pub extent: Extent,
+    /// Number of records of each event that occurred.
+    pub counts: Vec<(EventKey, u64)>,
 }
 
 impl<A: Analysis + ?Sized> Engine<A> {
@@ -91,17 +103,25 @@ impl<A: Analysis + ?Sized> Engine<A> {
     pub fn new(catalogue: &Catalogue<'_>, account: Account, analyses: Vec<Box<A>>) -> Self {
         let schedule = Schedule::new(catalogue);
         let interrupts = Interrupts::new(catalogue);
-        let mut routes: ByEvent<Vec<(Receiver, usize)>> = ByEvent::default();
+        let mut routes: ByEvent<Route> = ByEvent::default();
+        for layout in catalogue
+            .metadata()
+            .streams
+            .iter()
+            .flat_map(|class| class.events.values())
+        {
+            routes.get_or_default(key(layout)).is_scheduled = schedule.needs(key(layout));
+        }
         let mut route = |receiver, events: Vec<EventKey>| {
             for (which, key) in events.into_iter().enumerate() {
-                routes.get_or_default(key).push((receiver, which));
+                routes.get_or_default(key).receivers.push((receiver, which));
             }
         };
-        if analyses.iter().any(|analysis| analysis.wants_interrupts()) {
-            route(Receiver::Interrupts, interrupts.events());
-        }
         for (place, analysis) in analyses.iter().enumerate() {
             route(Receiver::Analysis(place), analysis.events());
+        }
+        if analyses.iter().any(|analysis| analysis.wants_interrupts()) {
+            route(Receiver::Interrupts, interrupts.events());
         }
         let mut classes: HashMap<u32, Kinds> = HashMap::new();
         for layout in catalogue.events() {
@@ -138,6 +158,16 @@ impl<A: Analysis + ?Sized> Engine<A> {
     pub fn choose(mut self, choice: &Choice) -> Self {
         self.choice = (!choice.is_all()).then(|| choice.clone());
         self
+    }
+
+    /// Returns whether an event can change more than the number of its records. If a part of the trace is chosen, the
+    /// event may be outside.
+    pub fn wants(&self, event: EventKey) -> bool {
+        let is_part = self.choice.is_some() || self.chosen.is_some();
+        let route = self.routes.get(&event);
+        is_part
+            || !self.curious.is_empty()
+            || route.is_none_or(|route| route.is_scheduled || !route.receivers.is_empty())
     }
 
     /// Returns the schedule.
@@ -183,8 +213,17 @@ impl<A: Analysis + ?Sized> Engine<A> {
             Item::Packet(packet) => self.packet(number, item, packet),
             Item::Whole { timestamp } => self.whole(number, *timestamp),
             Item::Damaged { damage, timestamp } => self.damaged(number, item, damage, *timestamp),
-            Item::End { partial } => {
+            Item::End { partial, skipped } => {
                 self.account.item(number, item);
+                let place = self
+                    .account
+                    .streams()
+                    .get(number)
+                    .and_then(|stream| stream.place);
+                for (id, count) in skipped.iter() {
+                    let class = place.map_or(0, |(class, _)| class);
+                    self.routes.get_or_default((class, *id)).count += count;
+                }
                 if self.account.is_cut(*partial) {
                     self.cut(number);
                 }
@@ -294,15 +333,21 @@ impl<A: Analysis + ?Sized> Engine<A> {
 
     /// Passes an event to the analyses.
     pub fn analyse(&mut self, event: &Event<'_>, happened: &Happened<'_>) {
+        let route = self.routes.get_or_default(key(event.layout));
+        let is_needed = !route.receivers.is_empty() || !self.curious.is_empty();
+        if self.chosen.is_none() && !is_needed {
+            route.count += 1;
+            return;
+        }
         let now = Moment::new(&self.schedule, event, happened);
         let chosen = self.chosen.as_ref();
         let is_chosen = chosen
             .is_none_or(|chosen| chosen.has(event.timestamp) && chosen.is_of(now.task.as_ref()));
+        route.count += u64::from(is_chosen);
         for &place in self.curious.iter().filter(|_| is_chosen) {
             self.analyses[place].any(event, &now);
         }
-        let key = (event.layout.stream_id, event.layout.id);
-        for &(receiver, which) in self.routes.get(&key).into_iter().flatten() {
+        for &(receiver, which) in &route.receivers {
             match receiver {
                 Receiver::Interrupts if !self.schedule.has_interrupts(now.cpu) => {}
                 Receiver::Interrupts => {
@@ -345,10 +390,12 @@ impl<A: Analysis + ?Sized> Engine<A> {
         self.schedule.end(time, &mut self.spans);
         self.hand_out_spans();
         let extent = self.extent();
+        let counts = self.routes.iter().map(|(key, route)| (key, route.count));
         Ended {
             analyses: self.analyses,
             account: self.account,
             extent,
+            counts: counts.filter(|(_, count)| *count > 0).collect(),
         }
     }
 

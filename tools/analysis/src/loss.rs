@@ -145,13 +145,17 @@ impl Account {
         match item {
             Item::Packet(packet) => return stream.packet(self.recording.as_ref(), packet),
             Item::Damaged { damage, .. } => self.damages.add((*damage).clone()),
-            Item::End { partial: 0 } | Item::Whole { .. } | Item::Event(_) => {}
-            Item::End { partial } => self.cuts.extend(stream.path.as_ref().map(|path| {
-                format!(
-                    "{}: the last packet is incomplete; its {partial} bytes are left out",
-                    path.display()
-                )
-            })),
+            Item::Whole { .. } | Item::Event(_) => {}
+            Item::End { partial, skipped } => {
+                stream.content.events += skipped.iter().map(|(_, count)| count).sum::<u64>();
+                let path = stream.path.as_ref().filter(|_| *partial > 0);
+                self.cuts.extend(path.map(|path| {
+                    format!(
+                        "{}: the last packet is incomplete; its {partial} bytes are left out",
+                        path.display()
+                    )
+                }));
+            }
         }
         [0; 3]
     }

@@ -7,8 +7,8 @@ use super::engine::{Ended, Engine};
 use super::head::{Extent, Head};
 use super::loss::{Account, Losses};
 use super::text;
-use super::{Analysis, Answer, Catalogue};
-use ctf::Item;
+use super::{key, Analysis, Answer, Catalogue, EventKey};
+use ctf::{Item, Merge};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -29,16 +29,26 @@ pub struct Answers {
     answers: Vec<Box<dyn Answer>>,
     /// Contents of the trace's streams.
     pub(super) account: Account,
+    /// Number of records of each event that occurred.
+    pub(super) counts: Vec<(EventKey, u64)>,
 }
 
 /// Passes the items of a trace to `take`, in order of time, until `take` breaks. Calls `progress` with the
 /// size of each packet that was read. Returns whether the whole trace was read.
 pub fn each<E: From<system::Error>>(
     trace: &Trace,
+    progress: impl FnMut(u64) -> Result<(), E>,
+    take: impl FnMut(usize, &Item<'_>) -> Result<ControlFlow<()>, E>,
+) -> Result<bool, E> {
+    each_of(trace.merge()?, progress, take)
+}
+
+/// Passes the items of a merge to `take`, as [`each`] does.
+pub fn each_of<E: From<system::Error>>(
+    mut merge: Merge,
     mut progress: impl FnMut(u64) -> Result<(), E>,
     mut take: impl FnMut(usize, &Item<'_>) -> Result<ControlFlow<()>, E>,
 ) -> Result<bool, E> {
-    let mut merge = trace.merge()?;
     while let Some((stream, item)) = merge.next_item()? {
         if let Item::Packet(packet) = &item {
             progress(packet.at.size())?;
@@ -64,7 +74,8 @@ pub fn read<'a>(
         progress(bytes);
         Ok::<_, system::Error>(())
     };
-    each(trace, progress, |stream, item| {
+    let merge = trace.merge()?.only(|layout| engine.wants(key(layout)));
+    each_of(merge, progress, |stream, item| {
         engine.item(stream, item);
         Ok(ControlFlow::Continue(()))
     })?;
@@ -73,6 +84,7 @@ pub fn read<'a>(
         analyses,
         account,
         extent,
+        counts,
     } = engine.end(end);
     let analyses = analyses.into_iter();
     Ok(Answers {
@@ -81,6 +93,7 @@ pub fn read<'a>(
         extent,
         warnings: account.warnings(),
         account,
+        counts,
         answers: analyses
             .map(|analysis| analysis.answer(extent.ticks()))
             .collect(),

@@ -126,6 +126,12 @@ impl Schedule {
         self.events.keys()
     }
 
+    /// Returns whether the schedule needs an event: it is read from the event, or the event records its thread.
+    pub fn needs(&self, event: EventKey) -> bool {
+        let whose = self.whose.get(event.0 as usize);
+        self.events.get(&event).is_some() || whose.is_some_and(Whose::has_any)
+    }
+
     /// Returns the index of the CPU with this number. Adds the CPU if it is new.
     pub fn place(&mut self, number: u32) -> usize {
         let place = self.cpus.iter().position(|cpu| cpu.number == number);
@@ -234,6 +240,7 @@ impl Schedule {
     /// Begins a loss: events of a stream of this CPU may be missing from `time` on. Adds the spans that end
     /// there to `spans`.
     pub fn lose(&mut self, cpu: usize, kinds: Kinds, time: u64, spans: &mut Vec<Span>) {
+        self.forget_ended();
         self.missing(cpu, kinds, |count| *count += 1);
         if kinds.schedule {
             self.leave(cpu, time, spans);
@@ -270,10 +277,21 @@ impl Schedule {
 
     /// Ends the trace. Adds the spans that have not ended to `spans`.
     pub fn end(&mut self, time: u64, spans: &mut Vec<Span>) {
+        self.forget_ended();
         for cpu in 0..self.cpus.len() {
             self.leave(cpu, time, spans);
         }
         self.forget(time, spans);
+    }
+
+    /// Forgets the thread that has ended with the last event. If the trace contradicts itself, and another CPU still
+    /// runs the thread, a new thread has the id.
+    fn forget_ended(&mut self) {
+        if let Some(tid) = self.tasks.forget_ended() {
+            if self.cpus.iter().any(|cpu| cpu.running == Some(tid)) {
+                self.tasks.thread(tid);
+            }
+        }
     }
 
     /// Gives the thread `old` the id of its process.

@@ -9,7 +9,7 @@ use super::head::Head;
 use super::loss::{Content, Losses};
 use super::pass;
 use super::schedule::{Schedule, Span};
-use super::{bits, key, Analysis, ByEvent, Catalogue, EventKey, Moment};
+use super::{bits, key, Analysis, Catalogue, EventKey, Moment};
 use ctf::{name_of, Event};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -114,7 +114,7 @@ impl Summary {
             add_cpu(&mut cpus, cpu);
         }
         let clock = trace.metadata.clock;
-        let events = gathered.events(trace, &channels);
+        let events = events(&answers.counts, trace, &channels);
         let mut channels: Vec<_> = channels.into_values().collect();
         if let Some(recording) = &trace.recording {
             take_losses(&mut cpus, &mut channels, recording);
@@ -225,10 +225,9 @@ fn probes(catalogue: &Catalogue<'_>) -> Vec<(EventKey, usize, Probe)> {
     timed.collect()
 }
 
-/// Numbers of events, CPU time of tasks, and durations of calls.
+/// CPU time of tasks, and durations of calls.
 #[derive(Default)]
 struct Gathered {
-    counts: ByEvent<u64>,
     tasks: BusyTasks,
     probes: Vec<(EventKey, usize, Probe)>,
 }
@@ -246,14 +245,6 @@ impl Analysis for Gather<'_> {
         if let Some(took) = bits(event.value(*field)) {
             probe.durations.add(took);
         }
-    }
-
-    fn wants_all(&self) -> bool {
-        true
-    }
-
-    fn any(&mut self, event: &Event<'_>, _now: &Moment<'_>) {
-        *self.0.counts.get_or_default(key(event.layout)) += 1;
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
@@ -275,26 +266,27 @@ impl Gathered {
         });
         probes
     }
+}
 
-    /// Returns the counted events of these channels, which are given by stream class.
-    fn events(&self, trace: &Trace, channels: &BTreeMap<u32, Channel>) -> Vec<EventCount> {
-        let mut events: Vec<_> = self
-            .counts
-            .iter()
-            .filter_map(|((stream_id, id), &count)| {
-                let class = trace.metadata.stream(stream_id)?;
-                Some(EventCount {
-                    name: class.events.get(&id)?.name.clone(),
-                    channel: channels.get(&stream_id)?.name.clone(),
-                    count,
-                })
-            })
-            .collect();
-        events.sort_by(|a, b| {
-            b.count
-                .cmp(&a.count)
-                .then_with(|| (&a.name, &a.channel).cmp(&(&b.name, &b.channel)))
-        });
-        events
-    }
+/// Returns the counted events of these channels, which are given by stream class.
+fn events(
+    counts: &[(EventKey, u64)],
+    trace: &Trace,
+    channels: &BTreeMap<u32, Channel>,
+) -> Vec<EventCount> {
+    let events = counts.iter().filter_map(|&((stream_id, id), count)| {
+        let class = trace.metadata.stream(stream_id)?;
+        Some(EventCount {
+            name: class.events.get(&id)?.name.clone(),
+            channel: channels.get(&stream_id)?.name.clone(),
+            count,
+        })
+    });
+    let mut events: Vec<_> = events.collect();
+    events.sort_by(|a, b| {
+        b.count
+            .cmp(&a.count)
+            .then_with(|| (&a.name, &a.channel).cmp(&(&b.name, &b.channel)))
+    });
+    events
 }

@@ -166,19 +166,19 @@ impl Tasks {
         self.thread(tid)
     }
 
-    /// Marks a thread as ended. The next event forgets the thread.
+    /// Marks a thread as ended.
     pub fn ends(&mut self, tid: i64) {
         self.ended = Some(tid);
     }
 
-    /// Handles the begin of the next event.
-    pub fn next(&mut self) {
-        if let Some(tid) = self.ended.take() {
-            self.threads.remove(tid);
-            if let Some((_, is_over)) = self.lives.get_mut(tid) {
-                *is_over = true;
-            }
+    /// Forgets the thread that has ended with the last event. Returns its id.
+    pub fn forget_ended(&mut self) -> Option<i64> {
+        let tid = self.ended.take()?;
+        self.threads.remove(tid);
+        if let Some((_, is_over)) = self.lives.get_mut(tid) {
+            *is_over = true;
         }
+        Some(tid)
     }
 
     /// Gives the thread `old` the id `pid` of its process, whose other threads have all ended. The data

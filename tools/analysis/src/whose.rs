@@ -96,6 +96,11 @@ impl Whose {
         }
     }
 
+    /// Returns whether the events have any of these contexts.
+    pub fn has_any(&self) -> bool {
+        self.tid.is_some() || self.pid.is_some() || self.comm.is_some()
+    }
+
     /// Returns whether the events record their thread.
     pub fn has_tid(&self) -> bool {
         self.tid.is_some()

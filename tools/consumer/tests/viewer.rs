@@ -42,7 +42,7 @@ fn text(item: &Item<'_>) -> String {
         Item::Whole { timestamp } => format!("whole {timestamp}"),
         Item::Event(event) => format!("event {}", event.timestamp),
         Item::Damaged { damage, .. } => format!("{damage}"),
-        Item::End { partial } => format!("end {partial}"),
+        Item::End { partial, .. } => format!("end {partial}"),
     }
 }
 

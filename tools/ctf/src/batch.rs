@@ -107,8 +107,13 @@ pub(super) enum Kind {
     Whole,
     /// Bytes that cannot be read.
     Damaged(Damage),
-    /// The stream's end, with the number of bytes of incomplete last packets.
-    End(u64),
+    /// The stream's end.
+    End {
+        /// Bytes of incomplete last packets.
+        partial: u64,
+        /// The skipped events by id, with their numbers.
+        skipped: Vec<(u32, u64)>,
+    },
     /// The rest of the stream cannot be read.
     Failed(Option<Error>),
 }

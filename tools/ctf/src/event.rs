@@ -98,7 +98,7 @@ pub(super) struct Found {
     /// Clock value.
     pub timestamp: u64,
     /// The index of its layout in its class.
-    layout: u32,
+    pub layout: u32,
     /// The first byte of its contexts, the first byte of its payload, and the byte after the payload.
     contexts: u32,
     payload: u32,

@@ -182,7 +182,7 @@ impl Held {
     fn packet<'a>(&'a self, path: &'a Path, metadata: &'a Metadata) -> Result<Packet<'a>> {
         let link = Link::new(path, metadata, self.before, &self.at)?;
         let events = &self.content[PacketHeader::SIZE..];
-        Packet::new(path, metadata, self.at, link, events, false).ok_or_else(undescribed)
+        Packet::new(path, metadata, &self.at, &link, events, false).ok_or_else(undescribed)
     }
 }
 

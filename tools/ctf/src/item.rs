@@ -34,6 +34,8 @@ pub enum Item<'a> {
     End {
         /// Bytes of an incomplete last packet.
         partial: u64,
+        /// The number of events that the merge has counted and not returned, by their id in the stream's class.
+        skipped: &'a [(u32, u64)],
     },
 }
 

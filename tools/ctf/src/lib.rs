@@ -30,6 +30,7 @@ mod metadata;
 mod places;
 mod pool;
 mod prefix;
+mod selection;
 mod source;
 mod stream;
 mod stream_name;

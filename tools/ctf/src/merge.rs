@@ -12,8 +12,9 @@
 
 use crate::batch::{Batch, Kind, Limits, Rest};
 use crate::item::Item;
-use crate::metadata::Metadata;
+use crate::metadata::{EventLayout, Metadata};
 use crate::pool::{Filled, Job, Pool};
+use crate::selection::Selection;
 use crate::source::Source;
 use crate::stream::Packet;
 use std::cmp::Reverse;
@@ -63,6 +64,18 @@ impl Merge {
             threads,
             last: None,
         })
+    }
+
+    /// Skips events for which `is_wanted` returns false, except those that do not fit a window. The end of each stream
+    /// has their numbers. All other items are the same. Call it before the first item.
+    pub fn only(mut self, is_wanted: impl Fn(&EventLayout) -> bool) -> Self {
+        let selection = Selection::of(&self.metadata, is_wanted);
+        for stream in &mut self.streams {
+            if let Some(source) = &mut stream.source {
+                source.select(selection.clone());
+            }
+        }
+        self
     }
 
     /// The next item, and the number of its stream among those given to [`Self::new`]. [`None`]: the trace ends.
@@ -270,12 +283,15 @@ impl Stream {
                 self.class = at.header.stream_id;
                 let path = self.files.get(*file)?;
                 let content = self.batch.bytes.get(content.clone())?;
-                let packet = Packet::new(path, metadata, *at, *link, content, *after_damage);
+                let packet = Packet::new(path, metadata, at, link, content, *after_damage);
                 Item::Packet(packet?)
             }
             Kind::Whole => Item::Whole { timestamp },
             Kind::Damaged(damage) => Item::Damaged { damage, timestamp },
-            Kind::End(partial) => Item::End { partial: *partial },
+            Kind::End { partial, skipped } => Item::End {
+                partial: *partial,
+                skipped,
+            },
             Kind::Failed(_) => return None,
         })
     }

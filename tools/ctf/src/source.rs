@@ -4,6 +4,7 @@
 
 use crate::batch::{Batch, Kind, Limits, Rest};
 use crate::metadata::Metadata;
+use crate::selection::{Selected, Selection};
 use crate::stream::{Step, StreamReader};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub(super) struct Source {
     /// [`None`]: the stream has no files.
     reader: Option<StreamReader<'static, Arc<Metadata>>>,
     limits: Limits,
+    /// The events that are returned.
+    selected: Selected,
     next: Next,
     /// The time of the next item.
     time: u64,
@@ -50,6 +53,7 @@ impl Source {
             opened: 0,
             reader: None,
             limits,
+            selected: Selected::default(),
             next: Next::Packet,
             // If packets are missing before the first packet of a stream, they are missing from the beginning on.
             time: 0,
@@ -59,6 +63,11 @@ impl Source {
         };
         source.next_file()?;
         Ok(source)
+    }
+
+    /// Applies a selection, before the first item is read.
+    pub fn select(&mut self, selection: Option<Arc<Selection>>) {
+        self.selected.select(selection);
     }
 
     /// Continues in the next file. Returns whether there is one.
@@ -121,7 +130,7 @@ impl Source {
     fn packet(&mut self, batch: &mut Batch) -> bool {
         loop {
             let Some(reader) = &mut self.reader else {
-                return self.over(batch, Kind::End(0));
+                return self.end(batch);
             };
             let (filled, _) = reader.filled();
             let room = self.limits.bytes.saturating_sub(filled);
@@ -146,7 +155,7 @@ impl Source {
             self.partial += reader.partial();
             match self.next_file() {
                 Ok(true) => {}
-                Ok(false) => return self.over(batch, Kind::End(self.partial)),
+                Ok(false) => return self.end(batch),
                 Err(error) => return self.over(batch, Kind::Failed(Some(error))),
             }
         }
@@ -154,7 +163,7 @@ impl Source {
         let Some((reader, (at, link, after_damage))) =
             reader.and_then(|reader| Some((reader, reader.link()?)))
         else {
-            return self.over(batch, Kind::End(0));
+            return self.end(batch);
         };
         let (filled, begin) = reader.filled();
         let kind = Kind::Packet {
@@ -165,6 +174,7 @@ impl Source {
             content: begin..filled,
         };
         batch.mark(self.time, kind);
+        self.selected.begin(at.header.stream_id);
         self.end = at.header.timestamp_end;
         self.is_lossy = link.events_lost > 0;
         if (link.packets_lost > 0 || after_damage) && !self.is_lossy {
@@ -177,10 +187,10 @@ impl Source {
     /// The next events of the packet.
     fn events(&mut self, batch: &mut Batch, most: usize) -> bool {
         let Some(reader) = &mut self.reader else {
-            return self.over(batch, Kind::End(0));
+            return self.end(batch);
         };
         let room = batch.events.len() + batch.room(&self.limits);
-        reader.find_loaded(&mut batch.events, room);
+        reader.find_loaded(&mut batch.events, room, &mut self.selected);
         if let Some(time) = reader.next_time() {
             self.time = time;
         }
@@ -194,7 +204,11 @@ impl Source {
         }
         match reader.find(most) {
             Ok(Step::Event(found)) => {
-                batch.events.push(found);
+                // The merge expects an item for a long event.
+                let is_long = most > self.limits.bytes;
+                if is_long || self.selected.takes(&found) {
+                    batch.events.push(found);
+                }
                 self.behind();
                 most == self.limits.bytes
             }
@@ -216,6 +230,15 @@ impl Source {
                 Err(error) => self.over(batch, Kind::Failed(Some(error))),
             },
         }
+    }
+
+    /// Adds the end of the stream.
+    fn end(&self, batch: &mut Batch) -> bool {
+        let partial = self.partial;
+        let last = self.reader.as_ref().and_then(StreamReader::last);
+        let class = last.and_then(|last| self.metadata.stream(last.header.stream_id));
+        let skipped = self.selected.skipped(class);
+        self.over(batch, Kind::End { partial, skipped })
     }
 
     /// Adds the last item.

@@ -7,6 +7,7 @@ use crate::event::{Event, Events, Fault, Found, Position, Scan, LONGEST_HEADER};
 use crate::header::{PacketAt, PacketHeaders};
 use crate::link::Link;
 use crate::metadata::{Metadata, StreamClass};
+use crate::selection::Selected;
 use rtrace_abi::packet::PacketHeader;
 use std::fs::File;
 use std::ops::Deref;
@@ -70,7 +71,7 @@ pub(super) enum Step {
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// Its header and place.
-    pub at: PacketAt,
+    pub at: &'a PacketAt,
     /// The number of packets missing between the previous packet, or number 0, and this one.
     pub packets_lost: u64,
     /// The number of events discarded from the end of the previous packet, or from the trace's begin, to this one's
@@ -89,8 +90,8 @@ impl<'a> Packet<'a> {
     pub(super) fn new(
         path: &'a Path,
         metadata: &'a Metadata,
-        at: PacketAt,
-        link: Link,
+        at: &'a PacketAt,
+        link: &Link,
         content: &'a [u8],
         after_damage: bool,
     ) -> Option<Self> {
@@ -108,12 +109,12 @@ impl<'a> Packet<'a> {
     /// Its events, if all of it is in memory. A [`StreamReader`] has [`WINDOW`] bytes in memory, and
     /// [`StreamReader::next_event`] for the others.
     pub fn events(&self) -> Events<'a> {
-        self.events_from(Position::begin(&self.at))
+        self.events_from(Position::begin(self.at))
     }
 
     /// Its events from a position on that was reached before.
     pub(super) fn events_from(&self, position: Position) -> Events<'a> {
-        Events::new(self.path, self.class, &self.at, self.content, position)
+        Events::new(self.path, self.class, self.at, self.content, position)
     }
 }
 
@@ -197,7 +198,7 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
 
     /// The packet that was read last, with the part in the window.
     fn packet(&self) -> Option<Packet<'_>> {
-        let Last { at, link, .. } = self.last?;
+        let Last { at, link, .. } = self.last.as_ref()?;
         let content = &self.window[self.base..];
         let path = self.headers.path();
         Packet::new(path, &self.metadata, at, link, content, self.after_damage)
@@ -453,9 +454,14 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         }
     }
 
-    /// Appends the next events to `found`, until it has `most`. Takes only events that are complete in the window,
-    /// together with the header of the event after them.
-    pub(super) fn find_loaded(&mut self, found: &mut Vec<Found>, most: usize) {
+    /// Appends the next selected events to `found`, until it has `most`. Takes only events that are complete in the
+    /// window, together with the header of the event after them.
+    pub(super) fn find_loaded(
+        &mut self,
+        found: &mut Vec<Found>,
+        most: usize,
+        selected: &mut Selected,
+    ) {
         let (loaded, total) = (self.loaded(), self.total());
         let last = match loaded == total {
             true => total,
@@ -473,7 +479,9 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
             if next.at() > last {
                 break;
             }
-            found.push(event);
+            if selected.takes(&event) {
+                found.push(event);
+            }
             from += next.at() - position.at();
             position = next;
         }

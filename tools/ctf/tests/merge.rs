@@ -2,7 +2,7 @@
 
 //! The streams of a trace, merged by time.
 
-use ctf::Item;
+use ctf::{Item, Merge};
 use proptest::prelude::*;
 use rtrace_abi::header::Layout;
 use std::path::Path;
@@ -12,8 +12,11 @@ use system::Result;
 
 /// The items of a trace, each with its stream, as short texts.
 fn items(dir: &Path) -> Result<Vec<(usize, String)>> {
-    let trace = Trace::open(dir)?;
-    let mut merge = trace.merge()?;
+    texts(Trace::open(dir)?.merge()?)
+}
+
+/// The items of a merge, each with its stream, as short texts.
+fn texts(mut merge: Merge) -> Result<Vec<(usize, String)>> {
     let mut items = Vec::new();
     while let Some((stream, item)) = merge.next_item()? {
         let text = match item {
@@ -24,7 +27,7 @@ fn items(dir: &Path) -> Result<Vec<(usize, String)>> {
                 "damaged {timestamp}, {}+{}: {}",
                 damage.offset, damage.bytes, damage.what
             ),
-            Item::End { partial } => format!("end {partial}"),
+            Item::End { partial, .. } => format!("end {partial}"),
         };
         items.push((stream, text));
     }
@@ -306,6 +309,60 @@ proptest! {
             let Item::Event(event) = item else { continue };
             prop_assert!(event.timestamp >= now);
             now = event.timestamp;
+        }
+    }
+}
+
+/// A merge that skips an event returns all other items, and the number of the skipped ones.
+#[test]
+fn skipped_events_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let many = |number: u64, begin: u64| {
+        let packet = packet(0, number, begin);
+        let packet = (0..5000).fold(packet, |packet, n| {
+            let time = begin + 2 * n;
+            match n % 7 {
+                0 => packet.softirq(time, 0),
+                _ => packet.exec(time, "/bin/true", 7),
+            }
+        });
+        packet.discarded(number).close(begin + 10_000, 8)
+    };
+    let zero = vec![many(0, 0), many(1, 20_000), many(4, 40_000)];
+    let long = "a".repeat(2 * ctf::WINDOW);
+    let one = packet(1, 0, 0)
+        .exec(11_000, &long, 7)
+        .softirq(11_001, 0)
+        .exec(12_000, "/bin/true", 7)
+        .softirq(22_003, 0)
+        .close(60_000, 8);
+    write(dir.path(), &[(0, zero), (1, vec![one])]);
+    let trace = Trace::open(dir.path()).unwrap();
+    let is_wanted = |name: &str| name.starts_with("irq_softirq");
+    let mut merge = trace.merge().unwrap();
+    let (mut expected, mut counts) = (Vec::new(), [0; 2]);
+    let all = texts(trace.merge().unwrap()).unwrap();
+    for text in all {
+        let (stream, item) = merge.next_item().unwrap().expect("as many items");
+        match item {
+            // The long event does not fit a window.
+            Item::Event(event) if !is_wanted(&event.layout.name) && event.timestamp != 11_000 => {
+                counts[stream] += 1;
+            }
+            _ => expected.push(text),
+        }
+    }
+    assert_eq!(counts, [3 * 4285, 1]);
+    let only = || {
+        let merge = trace.merge().unwrap();
+        merge.only(|layout| is_wanted(&layout.name))
+    };
+    assert_eq!(texts(only()).unwrap(), expected);
+    let mut merge = only();
+    while let Some((stream, item)) = merge.next_item().unwrap() {
+        if let Item::End { skipped, .. } = item {
+            assert_eq!(skipped.len(), 1);
+            assert_eq!(skipped[0].1, counts[stream]);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::format::{Format, Loss, Now};
 use analysis::engine::{Ended, Engine};
 use analysis::interrupts::{Interrupt, Interrupts};
 use analysis::loss::{self, Account, Content, Damages, Losses};
-use analysis::pass::each;
+use analysis::pass::each_of;
 use analysis::schedule::{Schedule, Span};
 use analysis::{key, Analysis, Catalogue, EventKey, Moment};
 use ctf::{Clock, Event, Item};
@@ -43,8 +43,13 @@ pub fn read(
     let exporter = Exporter::new(trace, &catalogue, choice, chosen, format, out);
     let mut engine = Engine::new(&catalogue, Account::of(trace), vec![Box::new(exporter)]);
     let mut now = 0;
-    let is_all_read = each(
-        trace,
+    let mut merge = trace.merge()?;
+    // The first event after the range ends the export, whatever event it is.
+    if choice.to.is_none() {
+        merge = merge.only(|layout| engine.wants(key(layout)));
+    }
+    let is_all_read = each_of(
+        merge,
         |bytes| Ok::<_, anyhow::Error>(progress(bytes)?),
         |stream, item| {
             let begin = engine.extent().begin();
@@ -89,7 +94,7 @@ struct Exporter<'a> {
     choice: &'a Choice,
     format: &'a mut dyn Format,
     out: &'a mut dyn Write,
-    chosen: HashSet<EventKey>,
+    chosen: Vec<EventKey>,
     /// Whether hard and soft interrupts are chosen.
     interrupts: [bool; 2],
     /// Begin and end of the range, in nanoseconds of the trace's clock.
@@ -125,7 +130,7 @@ impl<'a> Exporter<'a> {
             format,
             out,
             interrupts: [are_chosen(true), are_chosen(false)],
-            chosen,
+            chosen: chosen.into_iter().collect(),
             range: (0, u64::MAX),
             begin: None,
             untold: Vec::new(),
@@ -221,13 +226,13 @@ impl<'a> Exporter<'a> {
 }
 
 impl Analysis for Exporter<'_> {
-    fn wants_all(&self) -> bool {
-        true
+    fn events(&self) -> Vec<EventKey> {
+        self.chosen.clone()
     }
 
-    fn any(&mut self, event: &Event<'_>, now: &Moment<'_>) {
+    fn event(&mut self, _which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let ns = self.ns(now.time);
-        if ns < self.range.0 || !self.chosen.contains(&key(event.layout)) {
+        if ns < self.range.0 {
             return;
         }
         self.exported += 1;

@@ -114,7 +114,7 @@ fn behind_damage(metadata: &Metadata, path: &Path, length: u64) -> Contents {
         let error = match reader.next_packet() {
             Ok(None) => return all,
             Ok(Some(packet)) => {
-                let at = packet.at;
+                let at = *packet.at;
                 assert!(end <= at.offset && at.end() <= length);
                 end = at.offset;
                 all.packets += 1;

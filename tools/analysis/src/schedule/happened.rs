@@ -5,6 +5,7 @@
 use super::{Schedule, Span};
 use crate::key;
 use crate::schedule_events::{Exec, Kind, Rename, Switch};
+use crate::tasks::Thread;
 use crate::whose::{Own, Task};
 use ctf::Event;
 
@@ -29,7 +30,7 @@ impl Schedule {
         cpu: usize,
         spans: &mut Vec<Span>,
     ) -> Happened<'a> {
-        self.tasks.next();
+        self.forget_ended();
         let layout = event.layout;
         let whose = self.whose.get(layout.stream_id as usize);
         let own = whose.map(|whose| whose.read(event)).unwrap_or_default();
@@ -55,9 +56,6 @@ impl Schedule {
         if let Some(kind) = self.events.get(&key(layout)).copied() {
             // An event that lacks a field changes nothing.
             let _ = self.take(kind, event, own.tid, &mut happened, spans);
-        }
-        if let Some(tid) = happened.own.tid.filter(|tid| *tid != 0) {
-            self.tasks.thread(tid);
         }
         happened
     }
@@ -181,7 +179,7 @@ impl Schedule {
             serial: thread.map(|thread| thread.serial),
             life: thread.map_or(0, |thread| thread.life),
             process: pid.or_else(|| thread?.process),
-            comm: comm.or_else(|| self.comm(tid)),
+            comm: comm.or_else(|| thread.map(Thread::comm).filter(|comm| !comm.is_empty())),
         })
     }
 

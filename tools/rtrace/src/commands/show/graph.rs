@@ -204,7 +204,7 @@ impl View for Graph {
                 out.push_str(&format!("{loss}\n"));
             }
         }
-        if let Item::End { partial } = item {
+        if let Item::End { partial, .. } = item {
             if described.engine.account().is_cut(*partial) {
                 described.tree.lose(out);
             }

@@ -68,6 +68,11 @@ pub trait Analysis {
         Vec::new()
     }
 
+    /// Returns how much time the analysis takes, relative to others.
+    fn cost(&self) -> u32 {
+        1
+    }
+
     /// Returns whether `any` receives all events, too.
     fn wants_all(&self) -> bool {
         false
@@ -113,6 +118,9 @@ pub trait Analysis {
         Box::new(Nothing)
     }
 }
+
+/// An analysis that can run in another thread.
+pub type SendAnalysis<'a> = Box<dyn Analysis + Send + 'a>;
 
 /// State of the trace at an event.
 #[derive(Clone, Copy, Debug)]

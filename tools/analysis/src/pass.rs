@@ -7,15 +7,20 @@ use super::engine::{Ended, Engine};
 use super::head::{Extent, Head};
 use super::loss::{Account, Losses};
 use super::text;
-use super::{key, Analysis, Answer, Catalogue, EventKey};
+use super::{key, Analysis, Answer, Catalogue, EventKey, SendAnalysis};
 use ctf::{Item, Merge};
 use serde::Serialize;
 use serde_json::Value as Json;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::iter::once;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 use store::Trace;
+use system::files;
 
 /// Answers to the questions, with the head and the losses of the trace.
 pub struct Answers {
@@ -60,15 +65,92 @@ pub fn each_of<E: From<system::Error>>(
     Ok(true)
 }
 
+/// Maximum number of files that several threads have open at once. They also leave half of the process's files.
+const FILES: u64 = 512;
+
+/// The least cost of a thread's analyses. Each thread also reads the trace and keeps the schedule.
+const LEAST_COST: u32 = 6;
+
+/// Analyses, each with its number.
+type Group<'a> = Vec<(usize, SendAnalysis<'a>)>;
+
 /// Reads the chosen part of a trace. Calls `progress` with the size of each packet that was read.
+///
+/// If there are several CPUs, and analyses that take long, several threads read the trace, each for some of the
+/// analyses. Each thread has an engine and its events, so the answers do not depend on the number of threads.
 pub fn read<'a>(
     dir: &Path,
     trace: &'a Trace,
     catalogue: &Catalogue<'_>,
-    analyses: Vec<Box<dyn Analysis + 'a>>,
+    analyses: Vec<SendAnalysis<'a>>,
     choice: &Choice,
     progress: impl Fn(u64),
 ) -> system::Result<Answers> {
+    let count = analyses.len();
+    let mut groups = groups(analyses, trace.streams_by_name().count() as u64).into_iter();
+    let first = groups.next().unwrap_or_default();
+    let ended = thread::scope(|scope| {
+        let others =
+            groups.map(|group| scope.spawn(|| pass(trace, catalogue, group, choice, |_| ())));
+        let others: Vec<_> = others.collect();
+        let first = pass(trace, catalogue, first, choice, progress);
+        let others = others.into_iter().map(|other| match other.join() {
+            Ok(ended) => ended,
+            Err(panic) => resume_unwind(panic),
+        });
+        once(first)
+            .chain(others)
+            .collect::<system::Result<Vec<_>>>()
+    })?;
+    let mut answers: Vec<_> = (0..count).map(|_| None).collect();
+    let mut read = None;
+    for (numbers, ended) in ended {
+        let ticks = ended.extent.ticks();
+        for (number, analysis) in numbers.into_iter().zip(ended.analyses) {
+            answers[number] = Some(analysis.answer(ticks));
+        }
+        read.get_or_insert((ended.account, ended.extent, ended.counts));
+    }
+    let (account, extent, counts) = read.unwrap_or_default();
+    Ok(Answers {
+        head: Head::new(dir, trace, extent, account.all().packets),
+        losses: account.total(),
+        extent,
+        warnings: account.warnings(),
+        account,
+        counts,
+        answers: answers.into_iter().flatten().collect(),
+    })
+}
+
+/// Distributes analyses to threads, by their cost. Each thread opens all streams.
+fn groups(analyses: Vec<SendAnalysis<'_>>, streams: u64) -> Vec<Group<'_>> {
+    let cost = analyses.iter().map(|analysis| analysis.cost()).sum::<u32>();
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let most = FILES.min(files::limit() / 2) / streams.max(1);
+    let most = most.min(cpus as u64).min((cost / LEAST_COST).into());
+    let count = most.max(1);
+    let mut groups: Vec<(u32, Group<'_>)> = (0..count).map(|_| Default::default()).collect();
+    let mut analyses: Group<'_> = analyses.into_iter().enumerate().collect();
+    analyses.sort_by_key(|(_, analysis)| Reverse(analysis.cost()));
+    for analysis in analyses {
+        if let Some((cost, group)) = groups.iter_mut().min_by_key(|(cost, _)| *cost) {
+            *cost += analysis.1.cost();
+            group.push(analysis);
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Reads the chosen part of a trace for some analyses. Returns their numbers, and the result of the engine.
+fn pass<'a>(
+    trace: &Trace,
+    catalogue: &Catalogue<'_>,
+    analyses: Group<'a>,
+    choice: &Choice,
+    progress: impl Fn(u64),
+) -> system::Result<(Vec<usize>, Ended<dyn Analysis + Send + 'a>)> {
+    let (numbers, analyses) = analyses.into_iter().unzip();
     let mut engine = Engine::new(catalogue, Account::of(trace), analyses).choose(choice);
     let progress = |bytes| {
         progress(bytes);
@@ -80,24 +162,7 @@ pub fn read<'a>(
         Ok(ControlFlow::Continue(()))
     })?;
     let end = engine.extent().end();
-    let Ended {
-        analyses,
-        account,
-        extent,
-        counts,
-    } = engine.end(end);
-    let analyses = analyses.into_iter();
-    Ok(Answers {
-        head: Head::new(dir, trace, extent, account.all().packets),
-        losses: account.total(),
-        extent,
-        warnings: account.warnings(),
-        account,
-        counts,
-        answers: analyses
-            .map(|analysis| analysis.answer(extent.ticks()))
-            .collect(),
-    })
+    Ok((numbers, engine.end(end)))
 }
 
 /// The JSON object of a report with questions.

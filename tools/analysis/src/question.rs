@@ -12,7 +12,7 @@ use super::locks::Locks;
 use super::profile::Profile;
 use super::syscalls::{By, Syscalls};
 use super::threads::{Sort, Threads};
-use super::{Analysis, Catalogue, Missing};
+use super::{Catalogue, Missing, SendAnalysis};
 use std::path::Path;
 use terminal::date::PointInTime;
 
@@ -73,7 +73,7 @@ impl Question {
         self,
         dir: &Path,
         catalogue: &Catalogue<'_>,
-    ) -> Result<Box<dyn Analysis>, Missing> {
+    ) -> Result<SendAnalysis<'static>, Missing> {
         Ok(match self {
             Self::Syscalls { by } => Box::new(Syscalls::new(catalogue, by)?),
             Self::Latency => Box::new(Latency::new(catalogue)?),

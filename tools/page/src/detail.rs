@@ -11,7 +11,7 @@ use super::stacks::Stacks;
 use super::timeline::Timeline;
 use analysis::engine::Engine;
 use analysis::loss::Account;
-use analysis::{Analysis, Catalogue};
+use analysis::{Catalogue, SendAnalysis};
 use ctf::{Clock, Item};
 use serde_json::{json, Map, Value as Json};
 use std::collections::HashMap;
@@ -65,7 +65,7 @@ impl<'a> Details<'a> {
         let until = feed.newest();
         let catalogue = Catalogue::new(&self.trace.metadata);
         let mut timeline = Timeline::bounded(&catalogue, Stacks::default(), LIMIT);
-        let analyses: Vec<Box<dyn Analysis + '_>> = vec![timeline.gather()];
+        let analyses: Vec<SendAnalysis<'_>> = vec![timeline.gather()];
         let mut engine = Engine::new(&catalogue, Account::default(), analyses);
         while let Some((stream, item)) = feed.next_item(until)? {
             // The end of the part is not the end of the trace.

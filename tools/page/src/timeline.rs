@@ -13,7 +13,7 @@ use analysis::loss::Loss;
 use analysis::recent::Recent;
 use analysis::schedule::{Schedule, Span, State};
 use analysis::schedule_events::Switch;
-use analysis::{Analysis, Answer, Catalogue, EventKey, Moment};
+use analysis::{Analysis, Answer, Catalogue, EventKey, Moment, SendAnalysis};
 use ctf::Event;
 use serde_json::{json, Value as Json};
 use std::cmp::Reverse;
@@ -95,7 +95,7 @@ impl Timeline {
     }
 
     /// Returns the analysis that gathers the timeline.
-    pub fn gather(&mut self) -> Box<dyn Analysis + '_> {
+    pub fn gather(&mut self) -> SendAnalysis<'_> {
         Box::new(Gather(self))
     }
 
@@ -137,6 +137,10 @@ impl Gather<'_> {
 }
 
 impl Analysis for Gather<'_> {
+    fn cost(&self) -> u32 {
+        15
+    }
+
     fn wants_all(&self) -> bool {
         true
     }

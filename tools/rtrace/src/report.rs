@@ -5,7 +5,7 @@
 use analysis::choice::Choice;
 use analysis::loss::Damaged;
 use analysis::summary::Summary;
-use analysis::{pass, text, Analysis, Catalogue, Question};
+use analysis::{pass, text, Catalogue, Question, SendAnalysis};
 use anyhow::Context;
 use export::Target;
 use page::{Details, Page, Server, Stacks, Timeline};
@@ -205,7 +205,7 @@ fn analyses(
     dir: &Path,
     questions: &[Question],
     catalogue: &Catalogue<'_>,
-) -> anyhow::Result<Vec<Box<dyn Analysis>>> {
+) -> anyhow::Result<Vec<SendAnalysis<'static>>> {
     let asked = questions.iter();
     let analyses = asked.map(|question| question.analysis(dir, catalogue));
     let analyses = analyses.collect::<Result<_, _>>();

@@ -22,6 +22,11 @@ pub fn open_many() {
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
+/// The limit: how many files this process can have open at once.
+pub fn limit() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// The limit as it was before [`open_many`].
 static USUAL: OnceLock<Option<u64>> = OnceLock::new();
 

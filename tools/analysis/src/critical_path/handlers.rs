@@ -8,7 +8,7 @@ use crate::schedule::Schedule;
 use crate::{bits, key, text, Catalogue, EventKey, Moment};
 use ctf::{Event, EventLayout};
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Events at the begin and at the end of handlers, and the field that both events have.
 const PAIRS: [(&str, &str, &str); 8] = [
@@ -41,7 +41,7 @@ pub enum Waker {
     /// Another thread.
     Thread(i64),
     /// A handler, by its name.
-    Handler(Rc<str>),
+    Handler(Arc<str>),
     /// The source is not known.
     Unknown,
 }
@@ -53,8 +53,8 @@ pub struct Handlers {
     /// Running handlers by CPU index, the innermost last. A CPU has no entry before its first switch, and
     /// after a loss until its next switch.
     open: HashMap<usize, Vec<Open>>,
-    names: HashMap<(usize, u64), Rc<str>>,
-    idle: Rc<str>,
+    names: HashMap<(usize, u64), Arc<str>>,
+    idle: Arc<str>,
 }
 
 /// Pair of an event, with the indexes of its fields.
@@ -70,7 +70,7 @@ struct Kind {
 struct Open {
     pair: usize,
     number: u64,
-    name: Rc<str>,
+    name: Arc<str>,
 }
 
 impl Handlers {

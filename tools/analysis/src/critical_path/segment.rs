@@ -2,7 +2,7 @@
 
 //! A stretch of the path: one activity of one thread.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// An activity of a thread that another thread waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum What {
     /// they are known.
     WaitedFor(Option<(u32, Option<i64>)>),
     /// The thread was blocked until the handler with this name woke it.
-    WokenBy(Rc<str>),
+    WokenBy(Arc<str>),
     /// The activity is not known.
     Unknown,
 }

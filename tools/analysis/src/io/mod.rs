@@ -46,6 +46,10 @@ impl Io {
 }
 
 impl Analysis for Io {
+    fn cost(&self) -> u32 {
+        10
+    }
+
     fn events(&self) -> Vec<EventKey> {
         let requests = self.requests.iter().flat_map(Requests::events);
         requests

@@ -252,6 +252,10 @@ impl Syscalls {
 }
 
 impl Analysis for Syscalls {
+    fn cost(&self) -> u32 {
+        6
+    }
+
     fn events(&self) -> Vec<EventKey> {
         self.events.iter().map(|(key, _)| *key).collect()
     }

@@ -17,7 +17,7 @@ use analysis::choice::Choice;
 use analysis::delay::{Delay, What};
 use analysis::loss::Losses;
 use analysis::meanwhile::Meanwhile;
-use analysis::{pass, Analysis, Catalogue};
+use analysis::{pass, Catalogue, SendAnalysis};
 use anyhow::{bail, Context};
 use control::snapshot::{self, Snapshot};
 use control::{Latency, Session};
@@ -60,7 +60,7 @@ pub fn print(dir: &Path, measured: Latency, rows: Option<usize>) -> anyhow::Resu
 /// Prints a delay of the trace in `dir` and what happened meanwhile: as text with `rows` rows, or as JSON.
 fn case(dir: &Path, trace: &Trace, delay: Delay, rows: Option<usize>) -> anyhow::Result<Losses> {
     let catalogue = Catalogue::new(&trace.metadata);
-    let meanwhile: Box<dyn Analysis> = Box::new(Meanwhile::new(dir, &catalogue, delay));
+    let meanwhile: SendAnalysis<'_> = Box::new(Meanwhile::new(dir, &catalogue, delay));
     let answers = pass::read(
         dir,
         trace,

@@ -52,11 +52,11 @@ pub struct CountArgs {
     pub sum: Vec<String>,
 
     /// Find the smallest value of this field
-    #[arg(long, value_name = "FIELD", value_parser = name)]
+    #[arg(hide_short_help = true, long, value_name = "FIELD", value_parser = name)]
     pub min: Vec<String>,
 
     /// Find the largest value of this field
-    #[arg(long, value_name = "FIELD", value_parser = name)]
+    #[arg(hide_short_help = true, long, value_name = "FIELD", value_parser = name)]
     pub max: Vec<String>,
 
     /// Make a histogram of this field, for each key
@@ -69,6 +69,7 @@ pub struct CountArgs {
     ///
     /// The time since the latest of these events with the same values of --match is then a field `duration`. For
     /// system calls alone, the default is their begin.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]
     #[arg(add = ArgValueCompleter::new(complete::events))]
     pub from: Vec<String>,
@@ -76,11 +77,13 @@ pub struct CountArgs {
     /// Values that are the same at the begin and the end of a duration [default: tid]
     ///
     /// At most two. If they have other names at the end, those follow a colon: tid:next_tid
+    #[arg(hide_short_help = true)]
     #[arg(long = "match", value_name = "VALUES[:VALUES]", requires = "from")]
     pub matched: Option<String>,
 
-    /// Count as the recipe RECIPE does: the name of one of --recipes, or a file
+    /// Count as this recipe does: a name, or a file
     ///
+    /// --recipes prints all recipes with their names.
     /// Each line of the file is a map, as for `set_map` in debugfs; `#` begins a comment.
     #[arg(long, value_name = "RECIPE", conflicts_with_all = [
         "events", "by", "sum", "min", "max", "hist", "filter", "size", "from"
@@ -107,11 +110,14 @@ pub struct CountArgs {
     #[arg(long, requires = "command", conflicts_with = "pids")]
     pub only: bool,
 
-    /// Print the table every DURATION, with the counts since the previous table
+    /// Print a table every DURATION
+    ///
+    /// It has the counts since the previous table.
     #[arg(short, long, value_name = "DURATION", value_parser = quantity::duration)]
     pub interval: Option<Duration>,
 
     /// With --interval: print the counts since the beginning
+    #[arg(hide_short_help = true)]
     #[arg(long, requires = "interval")]
     pub cumulative: bool,
 
@@ -127,11 +133,14 @@ pub struct CountArgs {
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 20)]
     pub rows: usize,
 
-    /// Print a JSON object for each table, a line each, with all rows
+    /// Print each table as a line of JSON
+    ///
+    /// It has all rows.
     #[arg(long)]
     pub json: bool,
 
     /// End after this time, as 10s
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "DURATION", value_parser = quantity::duration)]
     pub duration: Option<Duration>,
 

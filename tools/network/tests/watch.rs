@@ -220,7 +220,7 @@ fn chunks_are_not_shown() {
     let receiver = Running::start_at("127.0.0.1:0", dir.path(), Security::Plain, options);
     let (never, _kept) = stopper();
     let error = watch(&peer(&receiver), None, &never, &mut Seen::default()).unwrap_err();
-    assert!(error.to_string().contains("chunks"), "{error}");
+    assert!(error.to_string().contains("--rotate"), "{error}");
 }
 
 #[test]

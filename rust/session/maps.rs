@@ -360,16 +360,14 @@ impl NamedMap {
     }
 
     fn write_key(&self, entry: &MapEntry, out: &mut Text) -> Result {
-        let mut words = entry.key.iter();
+        let mut words = &entry.key[..];
         for (place, part) in self.program.keys().iter().enumerate() {
             if place != 0 {
                 out.write_str(" ")?;
             }
-            if let KeyPart::Text(_, count) = part {
-                write_text(words.by_ref().take(*count), out)?;
-                continue;
-            }
-            let number = *words.next().ok_or(EINVAL)?;
+            let (own, rest) = words.split_at_checked(part.words()).ok_or(EINVAL)?;
+            words = rest;
+            let number = *own.first().ok_or(EINVAL)?;
             match part {
                 KeyPart::Event => {
                     let event = self.events.get(number as usize).ok_or(EINVAL)?;
@@ -381,7 +379,7 @@ impl NamedMap {
                     write!(out, "{}..{}", number as i64, last as i64)?;
                 }
                 KeyPart::Bucket(_) => write!(out, "{number}..{}", bucket::last(number))?,
-                KeyPart::Text(..) => {}
+                KeyPart::Text(..) => write_text(own, out)?,
             }
         }
         Ok(())
@@ -414,9 +412,9 @@ fn write_number(number: u64, shown: Shown, out: &mut Text) -> core::fmt::Result 
 
 /// Writes a text up to its NUL, in quotes. White space, quotes, backslashes, control characters and bytes that are not
 /// ASCII become `\xHH`.
-fn write_text<'a>(words: impl Iterator<Item = &'a u64>, out: &mut Text) -> core::fmt::Result {
+fn write_text(words: &[u64], out: &mut Text) -> core::fmt::Result {
     out.write_str("\"")?;
-    let bytes = words.flat_map(|word| word.to_le_bytes());
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     for byte in bytes.take_while(|byte| *byte != 0) {
         match byte {
             b'"' | b'\\' => write!(out, "\\x{byte:02x}")?,

@@ -78,11 +78,6 @@ impl Session {
         let text = self.read("maps")?;
         parse(&text).ok_or_else(|| self.unreadable("maps", "expected tables of maps"))
     }
-
-    /// Removes the entries of all maps.
-    pub fn clear_maps(&self) -> Result<()> {
-        self.replace("maps", "")
-    }
 }
 
 fn parse(text: &str) -> Option<Vec<MapTable>> {

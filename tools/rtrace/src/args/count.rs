@@ -112,7 +112,7 @@ pub struct CountArgs {
 
     /// Print a table every DURATION
     ///
-    /// It has the counts since the previous table.
+    /// It has the counts since the previous table. --min and --max need --cumulative.
     #[arg(short, long, value_name = "DURATION", value_parser = quantity::duration)]
     pub interval: Option<Duration>,
 

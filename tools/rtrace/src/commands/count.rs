@@ -68,7 +68,7 @@ fn run(place: &Place, options: &Options) -> anyhow::Result<Code> {
         }
     };
     let mut run = Run::new(child, signals, &options.conditions, watch, ends)?;
-    let counts = Counts::new(session, options);
+    let mut counts = Counts::new(session, options);
     // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
     let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     let (end, ended) = mpsc::channel::<()>();
@@ -98,6 +98,8 @@ struct Counts<'a> {
     session: &'a Session,
     options: &'a Options,
     begin: Instant,
+    /// The tables as they were when they were last printed.
+    before: Vec<MapTable>,
 }
 
 impl<'a> Counts<'a> {
@@ -107,11 +109,12 @@ impl<'a> Counts<'a> {
             session,
             options,
             begin,
+            before: Vec::new(),
         }
     }
 
     /// Prints a table at each interval, and the last one when the other side of `ended` is dropped.
-    fn print_until(&self, ended: &mpsc::Receiver<()>) -> anyhow::Result<()> {
+    fn print_until(&mut self, ended: &mpsc::Receiver<()>) -> anyhow::Result<()> {
         let mut intervals = 0;
         loop {
             let left = self.options.interval.map_or(Duration::MAX, |interval| {
@@ -126,10 +129,14 @@ impl<'a> Counts<'a> {
         }
     }
 
-    fn print(&self) -> anyhow::Result<()> {
+    fn print(&mut self) -> anyhow::Result<()> {
         let mut tables = self.session.maps()?;
         if self.options.interval.is_some() && !self.options.cumulative {
-            self.session.clear_maps()?;
+            // The kernel goes on counting: to clear the maps after they were read would lose what came meanwhile.
+            let before = std::mem::replace(&mut self.before, tables.clone());
+            for (table, before) in tables.iter_mut().zip(&before) {
+                subtract(table, before);
+            }
         }
         let seconds = self.begin.elapsed().as_secs_f64();
         for table in &mut tables {
@@ -168,6 +175,31 @@ impl<'a> Counts<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Leaves in a table what was added since `before`. Rows without a new event vanish.
+fn subtract(table: &mut MapTable, before: &MapTable) {
+    let less = |numbers: &mut [i128], earlier: &[i128]| {
+        for (number, earlier) in numbers.iter_mut().zip(earlier) {
+            *number -= earlier;
+        }
+    };
+    let key = |row: &MapRow| (row.keys.clone(), row.bucket);
+    let earlier: BTreeMap<_, _> = before.rows.iter().map(|row| (key(row), row)).collect();
+    for row in &mut table.rows {
+        if let Some(earlier) = earlier.get(&key(row)) {
+            less(&mut row.numbers, &earlier.numbers);
+        }
+    }
+    // The first number is the count.
+    table.rows.retain(|row| row.numbers[0] != 0);
+    less(&mut table.overflow, &before.overflow);
+    table.lacking -= before.lacking;
+    if let (Some(unpaired), Some(before)) = (&mut table.unpaired, &before.unpaired) {
+        unpaired.unmatched -= before.unmatched;
+        unpaired.repeated -= before.repeated;
+        unpaired.dropped -= before.dropped;
     }
 }
 

@@ -8,7 +8,7 @@ use crate::args::CountArgs;
 use crate::recipes;
 use crate::session::channels::patterns_of;
 use crate::session::tasks::Tasks;
-use rtrace_input::map::{MapLine, DEFAULT_SIZE, DURATION, MAX_KEYS};
+use rtrace_input::map::{ColumnKind, MapLine, DEFAULT_SIZE, DURATION, MAX_KEYS};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -47,8 +47,16 @@ pub(super) fn count(args: CountArgs) -> Result<Count, clap::Error> {
         }
         None => vec![line(&args)],
     };
+    let is_differences = args.interval.is_some() && !args.cumulative;
     for line in &lines {
-        MapLine::parse(line).map_err(|error| wrong(error.shown(line)))?;
+        let map = MapLine::parse(line).map_err(|error| wrong(error.shown(line)))?;
+        let MapLine::Define(map) = map else { continue };
+        let mut kinds = map.columns.iter().flatten().map(|(kind, _)| *kind);
+        if is_differences && kinds.any(|kind| kind != ColumnKind::Sum) {
+            return Err(wrong(
+                "the smallest and largest values are known only since the beginning: --interval needs --cumulative here",
+            ));
+        }
     }
     let mut command = args.command.into_iter();
     Ok(Count {

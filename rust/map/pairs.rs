@@ -43,6 +43,15 @@ pub enum BeginResult {
     Busy,
 }
 
+/// What an end found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndResult {
+    /// The time of the latest begin of the key. [`None`]: no begin is noted.
+    pub since: Option<u64>,
+    /// Number of earlier begins of the key, which thus have no end.
+    pub repeated: u64,
+}
+
 /// The begins, in the words `M`, which are 0 at first.
 #[derive(Debug)]
 pub struct Pairs<W, M> {
@@ -143,12 +152,12 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
         BeginResult::Evicted
     }
 
-    /// Returns the time of the latest begin of a key, which this ends. [`None`]: no begin is noted. Any context, NMI
-    /// included, of any CPU.
+    /// Ends the latest begin of a key. Any context, NMI included, of any CPU.
     #[inline(always)]
-    pub fn end(&self, key: &[u64; PAIR_WORDS]) -> Option<u64> {
+    pub fn end(&self, key: &[u64; PAIR_WORDS]) -> EndResult {
         let (first, ready) = self.place(key);
         let mut since = None;
+        let mut taken = 0_u64;
         // Two contexts that begin the same key at the same time may use two slots.
         for step in 0..WINDOW {
             let Some(slot) = self.slot(first.wrapping_add(step)) else {
@@ -157,9 +166,13 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
             if slot.take(ready, key) {
                 since = since.max(Some(slot.since.load()));
                 slot.state.store_release(FREE);
+                taken = taken.wrapping_add(1);
             }
         }
-        since
+        EndResult {
+            since,
+            repeated: taken.saturating_sub(1),
+        }
     }
 
     /// The first slot for a key, and the state of a slot that has it.

@@ -81,8 +81,13 @@ impl MissedUpdate {
 impl CpuTable {
     #[inline(always)]
     fn count(&self, missed: MissedUpdate) {
+        self.add(missed, 1);
+    }
+
+    #[inline(always)]
+    fn add(&self, missed: MissedUpdate, number: u64) {
         if let Some(word) = self.missed.get(missed as usize) {
-            word.increment();
+            word.add(number);
         }
     }
 }
@@ -557,7 +562,11 @@ impl CpuTable {
             let Some(key) = matched.load(record, now) else {
                 return self.count(MissedUpdate::Lacking);
             };
-            duration = match durations.end(&key) {
+            let (ended, repeated) = durations.end(&key);
+            if repeated != 0 {
+                self.add(MissedUpdate::Repeated, repeated);
+            }
+            duration = match ended {
                 Some(duration) => duration,
                 None => return self.count(MissedUpdate::Unmatched),
             };
@@ -628,13 +637,15 @@ impl Durations {
         self.pairs.begin(key, self.stopwatch.read())
     }
 
-    /// Ends the begin of a key. Returns the nanoseconds since then, if there is one. Any context, NMI included.
+    /// Ends the latest begin of a key. Returns the nanoseconds since then, if there is one, and the number of earlier
+    /// begins of the key. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn end(&self, key: &[u64; PAIR_WORDS]) -> Option<u64> {
+    fn end(&self, key: &[u64; PAIR_WORDS]) -> (Option<u64>, u64) {
         let now = self.stopwatch.read();
-        let since = self.pairs.end(key)?;
-        Some(self.stopwatch.ns_between(since, now))
+        let end = self.pairs.end(key);
+        let took = end.since.map(|since| self.stopwatch.ns_between(since, now));
+        (took, end.repeated)
     }
 }
 

@@ -21,13 +21,19 @@ fn pairs(slots: usize) -> TestPairs {
 fn a_begin_has_one_end() {
     let pairs = pairs(16);
     let (one, other) = ([1, 2], [2, 1]);
-    assert_eq!(pairs.end(&one), None);
+    assert_eq!(pairs.end(&one).since, None);
     assert_eq!(pairs.begin(&one, 5), BeginResult::New);
-    assert_eq!(pairs.end(&other), None);
+    assert_eq!(pairs.end(&other).since, None);
     assert_eq!(pairs.begin(&other, 6), BeginResult::New);
     assert_eq!(pairs.begin(&one, 7), BeginResult::Repeated);
-    assert_eq!((pairs.end(&one), pairs.end(&other)), (Some(7), Some(6)));
-    assert_eq!((pairs.end(&one), pairs.end(&other)), (None, None));
+    assert_eq!(
+        (pairs.end(&one).since, pairs.end(&other).since),
+        (Some(7), Some(6))
+    );
+    assert_eq!(
+        (pairs.end(&one).since, pairs.end(&other).since),
+        (None, None)
+    );
 }
 
 #[test]
@@ -39,7 +45,7 @@ fn the_oldest_begin_gives_way() {
         assert_eq!(pairs.begin(&[key, 0], 10 + (key ^ 2)), BeginResult::New);
     }
     assert_eq!(pairs.begin(&[4, 0], 20), BeginResult::Evicted);
-    let left: Vec<_> = (0..5).map(|key| pairs.end(&[key, 0])).collect();
+    let left: Vec<_> = (0..5).map(|key| pairs.end(&[key, 0]).since).collect();
     assert_eq!(left, [Some(12), Some(13), None, Some(11), Some(20)]);
 }
 
@@ -55,7 +61,7 @@ proptest! {
                 let expected = if known { BeginResult::Repeated } else { BeginResult::New };
                 prop_assert_eq!(pairs.begin(&[key, key], time), expected);
             } else {
-                prop_assert_eq!(pairs.end(&[key, key]), model.remove(&key));
+                prop_assert_eq!(pairs.end(&[key, key]).since, model.remove(&key));
             }
         }
     }
@@ -77,7 +83,7 @@ impl Run {
             self.time.set(time + 1);
             self.begun.borrow_mut().push(time);
             self.pairs.begin(&[7, 7], time);
-        } else if let Some(since) = self.pairs.end(&[7, 7]) {
+        } else if let Some(since) = self.pairs.end(&[7, 7]).since {
             self.ended.borrow_mut().push(since);
         }
     }
@@ -134,9 +140,9 @@ fn search() {
                 ended.dedup();
                 assert_eq!(ended.len(), count, "a begin had two ends");
                 assert!(ended.iter().all(|time| one.begun.borrow().contains(time)));
-                while one.pairs.end(&[7, 7]).is_some() {}
+                while one.pairs.end(&[7, 7]).since.is_some() {}
                 assert_eq!(one.pairs.begin(&[7, 7], 99), BeginResult::New);
-                assert_eq!(one.pairs.end(&[7, 7]), Some(99));
+                assert_eq!(one.pairs.end(&[7, 7]).since, Some(99));
             }
         }
     }

@@ -43,7 +43,7 @@ pub enum BeginResult {
     Busy,
 }
 
-/// What an end found.
+/// The result of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndResult {
     /// The time of the latest begin of the key. [`None`]: no begin is noted.

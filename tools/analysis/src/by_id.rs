@@ -125,7 +125,7 @@ mod tests {
         ];
         let (mut map, mut model) = (ById::default(), BTreeMap::new());
         for step in 0..2000_usize {
-            let id = ids[step * 7 % 8 ^ step % 3];
+            let id = ids[(step * 7 % 8) ^ (step % 3)];
             if step % 5 == 4 {
                 map.remove(id);
                 model.remove(&id);

@@ -259,7 +259,7 @@ fn text_of(table: &MapTable, rows: usize, out: &mut String) -> std::fmt::Result 
     }
     let heading = table.columns.iter().chain(&table.keys).cloned().collect();
     let lines = table.rows.iter().take(rows).map(|row| {
-        let keys = row.keys.iter().map(|key| key_text(key));
+        let keys = row.keys.iter().map(key_text);
         let numbers = row.numbers.iter().map(i128::to_string);
         numbers.chain(keys).collect()
     });

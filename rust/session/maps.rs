@@ -330,7 +330,7 @@ impl NamedMap {
             return Err(EINVAL);
         };
         writeln!(out, "map {}", self.line.to_str()?)?;
-        write!(out, "overflow")?;
+        out.write_str("overflow ")?;
         self.write_numbers(&sums.overflow, out)?;
         writeln!(out, "\nlacking {}", sums.missed(MissedUpdate::Lacking))?;
         if definition.begins.is_some() {
@@ -351,7 +351,9 @@ impl NamedMap {
         writeln!(out, "count{}", self.columns.to_str()?)?;
         for entry in &sums.entries {
             self.write_key(entry, out)?;
-            // The separator of the key is a space; `write_numbers` begins with one.
+            if !self.program.keys().is_empty() {
+                out.write_str(" ")?;
+            }
             self.write_numbers(entry, out)?;
             out.write_str("\n")?;
         }
@@ -387,8 +389,6 @@ impl NamedMap {
 
     fn write_numbers(&self, entry: &MapEntry, out: &mut Text) -> Result {
         let count = entry.count;
-        let is_alone = self.program.keys().is_empty();
-        out.write_str(if is_alone { "" } else { " " })?;
         write!(out, "{count}")?;
         let columns = entry.columns.iter().take(self.map.shape().columns().len());
         for (column, stored) in columns.enumerate() {

@@ -52,6 +52,7 @@ impl MapWord for Word {
 /// The reader sees complete keys and no update that did not begin, and sees no count decrease.
 #[test]
 fn reader_beside_writer() {
+    static IS_SEEN: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
     loom::model(|| {
         let shape = MapShape::new(2, &[Column::Sum], 2).unwrap();
         let words: Box<[Word]> = (0..shape.words())
@@ -79,11 +80,18 @@ fn reader_beside_writer() {
             result.unwrap();
             counts
         };
+        // Without it, loom runs no reader after the writer's first update.
+        loom::thread::yield_now();
         let (first, second) = (read(), read());
+        IS_SEEN.fetch_or(first != [0, 0], std::sync::atomic::Ordering::Relaxed);
         assert!(first[0] <= second[0] && first[1] <= second[1]);
         writer.join().unwrap();
         assert_eq!(read(), [2, 1]);
     });
+    assert!(
+        IS_SEEN.load(std::sync::atomic::Ordering::Relaxed),
+        "no reader ran beside the writer"
+    );
 }
 
 /// A word that both CPUs write.

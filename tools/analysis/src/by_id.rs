@@ -4,17 +4,21 @@
 
 use ahash::{HashMap, HashMapExt};
 
-/// Ids below this number use an index.
-const NEAR: usize = 1 << 18;
+/// Ids below this number use an index: `PID_MAX_LIMIT` of a 64-bit kernel (`include/linux/threads.h`).
+const NEAR: usize = 1 << 22;
+
+/// Ids per page of the index.
+const PAGE: usize = 1 << 10;
 
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// A map from ids. An index finds small ids; a hash map finds the others.
+/// A map from ids. An index finds the ids that a kernel can assign; a hash map finds the others.
 #[derive(Debug)]
 pub struct ById<T> {
-    /// By id: the number of its entry, or [`NONE`].
-    near: Vec<u32>,
+    /// By id: the number of its entry, or [`NONE`]. A page exists if one of its ids was inserted, so that a few
+    /// large ids need little memory.
+    near: Vec<Option<Box<[u32; PAGE]>>>,
     far: HashMap<i64, u32>,
     entries: Vec<(i64, T)>,
 }
@@ -34,7 +38,7 @@ impl<T> ById<T> {
     fn place(&self, id: i64) -> Option<usize> {
         let near = usize::try_from(id).ok().filter(|id| *id < NEAR);
         let place = match near {
-            Some(id) => *self.near.get(id)?,
+            Some(id) => self.near.get(id / PAGE)?.as_ref()?[id % PAGE],
             None => *self.far.get(&id)?,
         };
         (place != NONE).then_some(place as usize)
@@ -44,10 +48,11 @@ impl<T> ById<T> {
     fn set(&mut self, id: i64, place: u32) {
         match usize::try_from(id).ok().filter(|id| *id < NEAR) {
             Some(id) => {
-                if self.near.len() <= id {
-                    self.near.resize(id + 1, NONE);
+                if self.near.len() <= id / PAGE {
+                    self.near.resize(id / PAGE + 1, None);
                 }
-                self.near[id] = place;
+                let page = self.near[id / PAGE].get_or_insert_with(|| Box::new([NONE; PAGE]));
+                page[id % PAGE] = place;
             }
             None if place == NONE => {
                 self.far.remove(&id);

@@ -4,7 +4,7 @@
 //!
 //! Each processor has a folder with the same modules. No code here knows of tracing or of the
 //! module's own wrappers in `sys`. Of the kernel it names only variables and types that the
-//! processor's instructions use. [`platform`] gives the words to the ring and to the write side.
+//! processor's instructions use. [`platform`] gives the words to ring, maps and write side.
 //!
 //! Cargo compiles these files, too, except the parts that need the kernel. So the benchmark in user
 //! space (tools/native) uses the module's own instructions.
@@ -24,6 +24,6 @@ pub use x86::*;
 
 // In the module these are rooms next to this one; for cargo they are crates.
 #[cfg(MODULE)]
-use crate::{record, ring};
+use crate::{map, record, ring};
 #[cfg(not(MODULE))]
-use {rtrace_record as record, rtrace_ring as ring};
+use {rtrace_map as map, rtrace_record as record, rtrace_ring as ring};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Implementations of the ring's and the write side's traits for the words.
+//! Implementations of the traits of ring, maps and write side for the words.
 
 use super::chosen::{Chosen, Items};
+use super::map::word::{MapWord, SharedMapWord};
 use super::record::gate::Passage;
 use super::record::gate::State;
 use super::ring::platform::{Local, Platform, Shared};
@@ -57,6 +58,70 @@ impl Shared for SharedWord {
     fn store(&self, value: u64) {
         self.store(value)
     }
+    #[inline(always)]
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        self.compare_exchange(old, new)
+    }
+}
+
+impl MapWord for LocalWord {
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        self.load()
+    }
+
+    #[inline(always)]
+    fn load_acquire(&self) -> u64 {
+        let value = self.load();
+        // Only for the compiler: on x86 a later load stays after an earlier one.
+        compiler_barrier();
+        value
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u64) {
+        self.store(value)
+    }
+
+    #[inline(always)]
+    fn store_release(&self, value: u64) {
+        // Only for the compiler: on x86 a later store stays after an earlier one.
+        compiler_barrier();
+        self.store(value)
+    }
+
+    #[inline(always)]
+    fn compare_exchange(&self, old: u64, new: u64) -> bool {
+        self.compare_exchange(old, new)
+    }
+
+    #[inline(always)]
+    fn add(&self, value: u64) {
+        self.add(value)
+    }
+}
+
+impl SharedMapWord for SharedWord {
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        self.load()
+    }
+
+    #[inline(always)]
+    fn load_acquire(&self) -> u64 {
+        self.load_acquire()
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u64) {
+        self.store(value)
+    }
+
+    #[inline(always)]
+    fn store_release(&self, value: u64) {
+        self.store_release(value)
+    }
+
     #[inline(always)]
     fn compare_exchange(&self, old: u64, new: u64) -> bool {
         self.compare_exchange(old, new)

@@ -2,7 +2,7 @@
 
 //! The interface between the algorithm and the machine.
 //!
-//! `probe/map.rs` implements it for the kernel. The tests have implementations of their own.
+//! `arch/platform.rs` implements it for the kernel. The tests have implementations of their own.
 
 /// A word that only one CPU writes, from any of its contexts. Any CPU may load it.
 ///

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Maps: sums by key, which probes update instead of recording their event.
+
+mod durations;
+mod program;
+mod tables;
+
+pub(crate) use durations::Matched;
+pub(crate) use program::{KeyPart, MapProgram, PartReason, WrongPart};
+pub(crate) use tables::{MissedUpdate, Sums};
+
+use super::filter::{Filter, Now};
+use crate::arch::preempt::NoPreempt;
+use crate::context::Moment;
+use crate::map::table::MapShape;
+use crate::sys::errno::enodata;
+use crate::sys::rcu::RcuArc;
+use durations::Durations;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use tables::{CpuTable, Tables};
+
+/// A map of a session: the tables that its probes update.
+pub(crate) struct Map {
+    shape: MapShape,
+    /// Replaced when the map is cleared.
+    tables: RcuArc<Tables>,
+    /// The begins without an end so far, if the map measures durations.
+    durations: Option<Durations>,
+}
+
+impl Map {
+    /// Makes an empty map, which measures durations or not. May sleep.
+    pub(crate) fn new(shape: MapShape, measures: bool) -> Result<Arc<Self>> {
+        let tables = RcuArc::new();
+        tables.replace(Some(Tables::new(shape)?));
+        let durations = match measures {
+            true => Some(Durations::new()?),
+            false => None,
+        };
+        let map = Self {
+            shape,
+            tables,
+            durations,
+        };
+        Ok(Arc::new(map, GFP_KERNEL)?)
+    }
+
+    /// The table of the current CPU.
+    #[inline(always)]
+    fn table<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a CpuTable> {
+        self.tables.get(guard)?.this_cpu(guard)
+    }
+
+    /// The form of its tables.
+    pub(crate) fn shape(&self) -> &MapShape {
+        &self.shape
+    }
+
+    /// Removes all entries. An update at the same time is in the entries before or after that. May sleep.
+    pub(crate) fn clear(&self) -> Result {
+        self.tables.replace(Some(Tables::new(self.shape)?));
+        Ok(())
+    }
+
+    /// Adds up the tables of all CPUs. May sleep.
+    pub(crate) fn sums(&self) -> Result<Sums> {
+        let tables = self.tables.get_arc().ok_or_else(enodata)?;
+        tables.sums(&self.shape)
+    }
+}
+
+/// A map at one of its events: the data of a probe.
+pub(crate) struct MapAtEvent {
+    map: Arc<Map>,
+    role: Role,
+    filter: Option<Arc<Filter>>,
+}
+
+/// The part of an event in a map.
+pub(crate) enum Role {
+    /// The event updates the map.
+    Update {
+        /// Place of the event among the map's events.
+        event: u64,
+        program: Arc<MapProgram>,
+    },
+    /// The event begins a duration.
+    Begin(Matched),
+}
+
+impl MapAtEvent {
+    /// Makes it for an event that has this role.
+    pub(crate) fn new(map: Arc<Map>, role: Role, filter: Option<Arc<Filter>>) -> Self {
+        Self { map, role, filter }
+    }
+
+    /// The filter for the event's records.
+    pub(super) fn filter(&self) -> Option<&Arc<Filter>> {
+        self.filter.as_ref()
+    }
+
+    /// Whether both are of the same map, and have the same role.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        let is_begin = |at: &Self| matches!(at.role, Role::Begin(_));
+        Arc::ptr_eq(&self.map, &other.map) && is_begin(self) == is_begin(other)
+    }
+
+    /// Updates the map by a wanted event with these fields, or notes the begin of a duration. Any context, NMI
+    /// included.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    pub(super) fn update(&self, record: &[u8], now: Moment<'_>) {
+        let Some(table) = self.map.table(now.guard) else {
+            return;
+        };
+        match &self.role {
+            Role::Update { event, program } => {
+                table.update(&self.map, *event, program, record, &Now(now));
+            }
+            Role::Begin(matched) => table.begin(&self.map, matched, record, &Now(now)),
+        }
+    }
+
+    /// Counts a record that is too long to look at. Any context, NMI included, of the current CPU.
+    pub(super) fn count_lacking(&self, guard: &NoPreempt) {
+        if let Some(table) = self.map.table(guard) {
+            table.count(MissedUpdate::Lacking);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The program of a map at an event: finds keys and values in the event's records.
+
+use super::durations::Matched;
+use crate::abi::schema::{Field, Integer, Shown};
+use crate::filter::compile;
+use crate::filter::value::Value;
+use crate::input::filter::error::FilterReason;
+use crate::input::map::{ColumnKind, LinePart, MapDefinition, DURATION};
+use crate::map::bucket;
+use crate::map::table::{Column, MapShape, MAX_COLUMNS, MAX_KEY};
+use crate::probe::filter::{names, Now};
+use kernel::prelude::*;
+
+/// Name of the key that is the event itself.
+const EVENT: &str = "event";
+
+/// The word whose bit distinguishes signs. With this bit inverted, signed numbers have the order of unsigned ones.
+const SIGN: u64 = 1 << 63;
+
+/// A number of an event.
+pub(crate) enum MapNumber {
+    /// A value of the record or of the moment.
+    Value(Value, Integer),
+    /// The time since the begin.
+    Duration,
+}
+
+impl MapNumber {
+    #[inline(always)]
+    fn load(&self, record: &[u8], now: &Now<'_>, duration: u64) -> Option<u64> {
+        match self {
+            Self::Value(value, _) => value.number(record, now),
+            Self::Duration => Some(duration),
+        }
+    }
+
+    /// Whether it can be negative.
+    #[inline(always)]
+    pub(crate) fn is_signed(&self) -> bool {
+        match self {
+            Self::Value(_, integer) => integer.shown == Shown::Signed,
+            Self::Duration => false,
+        }
+    }
+}
+
+/// A word, or the words, of a map's key.
+pub(crate) enum KeyPart {
+    /// The event, by its place among the map's events.
+    Event,
+    /// A number.
+    Number(Value, Integer),
+    /// A text of this many words.
+    Text(Value, usize),
+    /// The bucket of a number.
+    Bucket(MapNumber),
+}
+
+impl KeyPart {
+    /// Number of its words.
+    pub(crate) fn words(&self) -> usize {
+        match self {
+            Self::Text(_, words) => *words,
+            Self::Event | Self::Number(..) | Self::Bucket(..) => 1,
+        }
+    }
+
+    /// Whether both parts have the same form, so that the words of both can be compared.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Event, Self::Event) => true,
+            (Self::Text(_, one), Self::Text(_, other)) => one == other,
+            (Self::Number(_, one), Self::Number(_, other)) => one.shown == other.shown,
+            (Self::Bucket(one), Self::Bucket(other)) => one.is_signed() == other.is_signed(),
+            _ => false,
+        }
+    }
+}
+
+/// The value of a column.
+struct ColumnValue {
+    number: MapNumber,
+    /// Inverted bits of the number: [`SIGN`] if numbers are compared as signed ones.
+    inverted: u64,
+}
+
+/// The program of a map at one event: the places of keys and values in the event's records.
+pub(crate) struct MapProgram {
+    keys: KVec<KeyPart>,
+    columns: KVec<ColumnValue>,
+    /// If the map measures durations: the values that are the same at the begin.
+    pub(super) matched: Option<Matched>,
+}
+
+impl MapProgram {
+    /// Finds the keys and values of a map in the records with these fields. May sleep.
+    pub(crate) fn new<'a>(
+        fields: impl Iterator<Item = Field<'a>> + Clone,
+        definition: &MapDefinition<'_>,
+    ) -> Result<Self, WrongPart> {
+        let mut keys = KVec::new();
+        for key in definition.keys.into_iter().flat_map(LinePart::items) {
+            let part = match key.text {
+                EVENT => KeyPart::Event,
+                _ => match find(fields.clone(), key)? {
+                    (value, Some(integer)) => KeyPart::Number(value, integer),
+                    (value, None) => KeyPart::Text(value, value.words()),
+                },
+            };
+            keys.push(part, GFP_KERNEL)?;
+        }
+        if let Some(part) = definition.hist {
+            let number = find_number(fields.clone(), part)?;
+            keys.push(KeyPart::Bucket(number), GFP_KERNEL)?;
+        }
+        let mut columns = KVec::new();
+        for (kind, part) in definition.columns.iter().flatten() {
+            let number = find_number(fields.clone(), *part)?;
+            let is_compared = !matches!(kind, ColumnKind::Sum);
+            let inverted = match number.is_signed() && is_compared {
+                true => SIGN,
+                false => 0,
+            };
+            columns.push(ColumnValue { number, inverted }, GFP_KERNEL)?;
+        }
+        let matched = match definition.begins {
+            Some(_) => {
+                let end = definition.matched.map(|(_, end)| end);
+                Some(Matched::new(fields, end)?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            keys,
+            columns,
+            matched,
+        })
+    }
+
+    /// The keys.
+    pub(crate) fn keys(&self) -> &[KeyPart] {
+        &self.keys
+    }
+
+    /// Whether the columns of the map's tables have the form that this event's values need.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.keys.len() == other.keys.len()
+            && Iterator::zip(self.keys.iter(), other.keys.iter())
+                .all(|(one, other)| one.is_like(other))
+            && Iterator::zip(self.columns.iter(), other.columns.iter())
+                .all(|(one, other)| one.number.is_signed() == other.number.is_signed())
+    }
+
+    /// The form of the map's tables. [`None`]: the key is too long.
+    pub(crate) fn shape(&self, definition: &MapDefinition<'_>) -> Option<MapShape> {
+        let words = self.keys.iter().map(KeyPart::words).sum::<usize>().max(1);
+        let mut columns = [Column::Sum; MAX_COLUMNS];
+        let kinds = definition.columns.iter().flatten().map(|(kind, _)| *kind);
+        for (column, kind) in columns.iter_mut().zip(kinds) {
+            *column = match kind {
+                ColumnKind::Sum => Column::Sum,
+                ColumnKind::Min => Column::Min,
+                ColumnKind::Max => Column::Max,
+            };
+        }
+        let columns = columns.get(..self.columns.len())?;
+        MapShape::new(words, columns, definition.size as usize)
+    }
+
+    /// The number of a column, as its value is; and whether it is signed.
+    pub(crate) fn number(&self, column: usize, stored: u64) -> (u64, bool) {
+        match self.columns.get(column) {
+            Some(ColumnValue { number, inverted }) => (stored ^ inverted, number.is_signed()),
+            None => (stored, false),
+        }
+    }
+
+    /// Writes the key of a record, and the numbers of its columns. [`None`]: the record lacks one.
+    #[inline(always)]
+    pub(super) fn load(
+        &self,
+        event: u64,
+        record: &[u8],
+        now: &Now<'_>,
+        duration: u64,
+        key: &mut [u64; MAX_KEY],
+        numbers: &mut [u64; MAX_COLUMNS],
+    ) -> Option<()> {
+        let mut rest = &mut key[..];
+        for part in &self.keys {
+            if let KeyPart::Text(value, words) = part {
+                let (to, after) = rest.split_at_mut_checked(*words)?;
+                value.text(record, now, to)?;
+                rest = after;
+                continue;
+            }
+            let (to, after) = rest.split_first_mut()?;
+            *to = match part {
+                KeyPart::Number(value, _) => value.number(record, now)?,
+                KeyPart::Bucket(number) => {
+                    let loaded = number.load(record, now, duration)?;
+                    match number.is_signed() {
+                        true => bucket::of_signed(loaded),
+                        false => bucket::of(loaded),
+                    }
+                }
+                KeyPart::Event | KeyPart::Text(..) => event,
+            };
+            rest = after;
+        }
+        for (to, ColumnValue { number, inverted }) in numbers.iter_mut().zip(&self.columns) {
+            *to = number.load(record, now, duration)? ^ inverted;
+        }
+        Some(())
+    }
+}
+
+/// The reason why a map cannot have an event.
+pub(crate) struct WrongPart {
+    /// Position in the line.
+    pub(crate) at: usize,
+    /// The reason.
+    pub(crate) reason: PartReason,
+}
+
+/// See [`WrongPart`].
+pub(crate) enum PartReason {
+    /// The event lacks the value, or has another one of that name.
+    Value(FilterReason),
+    /// The value is a text.
+    Text,
+    /// The value is an address of the kernel.
+    Address,
+    /// There is no memory.
+    Memory,
+}
+
+impl From<kernel::alloc::AllocError> for WrongPart {
+    fn from(_: kernel::alloc::AllocError) -> Self {
+        let (at, reason) = (0, PartReason::Memory);
+        Self { at, reason }
+    }
+}
+
+impl core::fmt::Display for PartReason {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Value(reason) => write!(f, "{reason}"),
+            Self::Text => f.write_str("a text is not a number"),
+            Self::Address => f.write_str("an address of the kernel cannot be in a map"),
+            Self::Memory => f.write_str("there is no memory"),
+        }
+    }
+}
+
+/// Finds a value in the records with these fields.
+fn find<'a>(
+    fields: impl Iterator<Item = Field<'a>> + Clone,
+    part: LinePart<'_>,
+) -> Result<(Value, Option<Integer>), WrongPart> {
+    let wrong = |reason| {
+        let at = part.at;
+        WrongPart { at, reason }
+    };
+    let found = compile::find(part.text, names(fields));
+    let value = found.map_err(|reason| wrong(PartReason::Value(reason)))?;
+    match value.integer() {
+        Some(integer) if integer.shown == Shown::Address => Err(wrong(PartReason::Address)),
+        integer => Ok((value, integer)),
+    }
+}
+
+/// As [`find`], for a number.
+pub(super) fn find_number<'a>(
+    fields: impl Iterator<Item = Field<'a>> + Clone,
+    part: LinePart<'_>,
+) -> Result<MapNumber, WrongPart> {
+    if part.text == DURATION {
+        return Ok(MapNumber::Duration);
+    }
+    let (value, integer) = find(fields, part)?;
+    let (at, reason) = (part.at, PartReason::Text);
+    let integer = integer.ok_or(WrongPart { at, reason })?;
+    Ok(MapNumber::Value(value, integer))
+}

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The cells of a column that are not written yet.
+//! The rows of a file that are not written yet.
 
 use crate::column::{width, Kind};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
 };
 use parquet::errors::Result;
-use parquet::file::writer::SerializedColumnWriter;
-use std::mem::replace;
+use parquet::file::writer::{SerializedColumnWriter, SerializedRowGroupWriter};
+use std::borrow::Cow;
+use std::io::Write;
+use std::iter::repeat_n;
+use std::mem::{replace, take};
+use std::ops::Range;
 
 /// Definition levels: the state of a cell. A cell that is not a list is empty or present.
 const EMPTY: i16 = 0;
@@ -24,87 +28,270 @@ const NEXT: i16 = 1;
 /// Number of cells for which the writer gets the texts at a time.
 const BATCH: usize = 1024;
 
-/// Cells of one column. A value that does not fit the column becomes an empty cell.
-pub enum Cells {
-    /// Cells of a column of numbers.
-    Numbers(Numbers),
-    /// Cells of a column of texts.
-    Texts(Texts),
-    /// Cells of a column of lists.
-    Lists(Lists),
+/// Approximate memory of a cell or of a list's item, in bytes, without the bytes of a text.
+const CELL: usize = 12;
+
+/// Cells per word of a row's mask.
+const MASK: usize = u64::BITS as usize;
+
+/// The rows of a file that are not written yet. A row is added in one place of memory, because that is quick. The
+/// thread that writes the rows divides them into columns.
+pub struct Cells {
+    kinds: Vec<Kind>,
+    /// Number of words of a row's mask.
+    masks: usize,
+    /// A word for each cell, row by row. The words of a row follow its mask, which has a bit for each cell that is
+    /// not empty.
+    ///
+    /// The word of a number is the number's bits. The word of a text or list is its place in `texts` or `lists`.
+    words: Vec<u64>,
+    texts: Runs<u8>,
+    /// Lists of integers, each given as its bits.
+    lists: Runs<u64>,
+    /// The next column of the last row.
+    next: usize,
+    /// Approximate size in bytes.
+    held: usize,
 }
 
 impl Cells {
-    /// The cells of a column; empty at first.
-    pub fn new(kind: Kind) -> Self {
-        match kind {
-            Kind::Text => Self::Texts(Texts::default()),
-            Kind::List { .. } => Self::Lists(Lists::default()),
-            _ => Self::Numbers(Numbers::default()),
+    /// Rows of columns of these kinds; none at first.
+    pub fn new(kinds: Vec<Kind>) -> Self {
+        Self {
+            masks: kinds.len().div_ceil(MASK),
+            kinds,
+            words: Vec::new(),
+            texts: Runs::default(),
+            lists: Runs::default(),
+            next: 0,
+            held: 0,
         }
     }
 
-    /// Adds a number, given as its bits. A signed integer is sign-extended.
+    /// Takes the rows, and leaves none.
+    pub fn take(&mut self) -> Self {
+        let none = Self::new(self.kinds.clone());
+        replace(self, none)
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Approximate size in bytes.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Number of words of a row.
+    fn stride(&self) -> usize {
+        self.masks + self.kinds.len()
+    }
+
+    /// Adds a row, whose cells are empty. The next cell is its first one.
+    #[inline]
+    pub fn row(&mut self) {
+        self.next = 0;
+        self.held += self.kinds.len() * CELL;
+        self.words.resize(self.words.len() + self.stride(), 0);
+    }
+
+    /// Kind of the next cell's column, if there is one. The following cell is the next one from now on.
+    #[inline]
+    fn kind(&mut self) -> Option<Kind> {
+        let kind = self.kinds.get(self.next).copied();
+        self.next += 1;
+        kind
+    }
+
+    /// Fills the cell before the next one.
+    #[inline]
+    fn fill(&mut self, word: u64) {
+        let place = self.next - 1;
+        let begin = self.words.len() - self.stride();
+        if let Some(row) = self.words.get_mut(begin..) {
+            row[place / MASK] |= 1 << (place % MASK);
+            row[self.masks + place] = word;
+        }
+    }
+
+    /// Fills a cell with a number, given as its bits. A signed integer is sign-extended. A value that does not fit
+    /// the column leaves the cell empty.
     #[inline]
     pub fn integer(&mut self, bits: u64) {
-        match self {
-            Self::Numbers(numbers) => {
-                numbers.values.push(bits);
-                numbers.levels.there();
-            }
-            _ => self.null(),
+        if !matches!(self.kind(), None | Some(Kind::Text | Kind::List { .. })) {
+            self.fill(bits);
         }
     }
 
-    /// Adds a text.
+    /// Fills a cell with a text. Invalid UTF-8 is replaced later.
     #[inline]
-    pub fn text(&mut self, text: &str) {
-        match self {
-            Self::Texts(texts) => {
-                texts.bytes.extend(text.as_bytes());
-                texts.ends.push(texts.bytes.len());
-                texts.levels.there();
+    pub fn text(&mut self, text: &[u8]) {
+        if let Some(kind) = self.kind() {
+            self.held += text.len();
+            if kind == Kind::Text {
+                self.texts.items.extend_from_slice(text);
+                let place = self.texts.end();
+                self.fill(place);
             }
-            _ => self.null(),
         }
     }
 
-    /// Adds a list of integers, each given as its bits.
+    /// Fills a cell with a list of integers, each given as its bits.
     pub fn list(&mut self, list: impl Iterator<Item = u64>) {
-        match self {
-            Self::Lists(lists) => lists.list(list),
-            _ => self.null(),
+        if let Some(Kind::List { .. }) = self.kind() {
+            let before = self.lists.items.len();
+            self.lists.items.extend(list);
+            self.held += (self.lists.items.len() - before) * CELL;
+            let place = self.lists.end();
+            self.fill(place);
         }
     }
 
-    /// Adds an empty cell.
+    /// Leaves a cell empty.
     #[inline]
     pub fn null(&mut self) {
-        match self {
-            Self::Numbers(numbers) => numbers.levels.empty(),
-            Self::Texts(texts) => texts.levels.empty(),
-            Self::Lists(lists) => lists.level(EMPTY, BEGIN),
-        }
+        self.next += 1;
     }
 
-    /// Writes all cells to a column of this kind.
-    pub fn write(self, kind: Kind, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
-        match self {
-            Self::Numbers(numbers) => match kind {
-                Kind::Flag => numbers.write::<BoolType>(|bits| bits != 0, to),
-                Kind::Real => numbers.write::<DoubleType>(f64::from_bits, to),
+    /// Writes the rows as a group of rows, column by column.
+    pub fn write<W: Write + Send>(
+        mut self,
+        to: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<()> {
+        let is_ascii = self.texts.items.is_ascii();
+        let texts = ByteArray::from(take(&mut self.texts.items));
+        for (place, kind) in self.kinds.iter().enumerate() {
+            let Some(mut to) = to.next_column()? else {
+                break;
+            };
+            match *kind {
+                Kind::Flag => self.numbers::<BoolType>(place, |bits| bits != 0, &mut to)?,
+                Kind::Real => self.numbers::<DoubleType>(place, f64::from_bits, &mut to)?,
                 Kind::Integer { bits, signed } if bits <= 32 => {
-                    numbers.write::<Int32Type>(narrow(bits, signed), to)
+                    self.numbers::<Int32Type>(place, narrow(bits, signed), &mut to)?
                 }
-                _ => numbers.write::<Int64Type>(|bits| bits as i64, to),
-            },
-            Self::Texts(texts) => texts.write(to),
-            Self::Lists(lists) => match kind {
+                Kind::Integer { .. } | Kind::Time | Kind::Clock => {
+                    self.numbers::<Int64Type>(place, |bits| bits as i64, &mut to)?
+                }
+                Kind::Text => self.texts(place, &texts, is_ascii, &mut to)?,
                 Kind::List { bits, signed } if bits <= 32 => {
-                    lists.write::<Int32Type>(narrow(bits, signed), to)
+                    self.lists::<Int32Type>(place, narrow(bits, signed), &mut to)?
                 }
-                _ => lists.write::<Int64Type>(|bits| bits as i64, to),
-            },
+                Kind::List { .. } => self.lists::<Int64Type>(place, |bits| bits as i64, &mut to)?,
+            }
+            to.close()?;
+        }
+        Ok(())
+    }
+
+    /// The words of a column's cells; none for an empty cell.
+    fn column(&self, place: usize) -> impl Iterator<Item = Option<u64>> + '_ {
+        let (mask, bit) = (place / MASK, 1 << (place % MASK));
+        let word = self.masks + place;
+        let rows = self.words.chunks_exact(self.stride());
+        rows.map(move |row| (row[mask] & bit != 0).then(|| row[word]))
+    }
+
+    fn numbers<T: DataType>(
+        &self,
+        place: usize,
+        of: impl Fn(u64) -> T::T,
+        to: &mut SerializedColumnWriter<'_>,
+    ) -> Result<()> {
+        let rows = self.words.len() / self.stride();
+        let (mut values, mut definitions) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+        for word in self.column(place) {
+            definitions.push(if word.is_some() { THERE } else { EMPTY });
+            values.extend(word.map(&of));
+        }
+        let to = to.typed::<T>();
+        to.write_batch(&values, Some(&definitions), None).map(drop)
+    }
+
+    fn texts(
+        &self,
+        place: usize,
+        texts: &ByteArray,
+        is_ascii: bool,
+        to: &mut SerializedColumnWriter<'_>,
+    ) -> Result<()> {
+        let to = to.typed::<ByteArrayType>();
+        let mut words = self.column(place).peekable();
+        while words.peek().is_some() {
+            let (mut values, mut definitions) = (Vec::new(), Vec::new());
+            for word in words.by_ref().take(BATCH) {
+                definitions.push(if word.is_some() { THERE } else { EMPTY });
+                values.extend(word.map(|word| {
+                    let Range { start, end } = self.texts.range(word);
+                    let text = texts.slice(start, end - start);
+                    match is_ascii {
+                        true => text,
+                        false => match String::from_utf8_lossy(text.data()) {
+                            Cow::Borrowed(_) => text,
+                            Cow::Owned(text) => ByteArray::from(text.into_bytes()),
+                        },
+                    }
+                }));
+            }
+            to.write_batch(&values, Some(&definitions), None)?;
+        }
+        Ok(())
+    }
+
+    fn lists<T: DataType>(
+        &self,
+        place: usize,
+        of: impl Fn(u64) -> T::T,
+        to: &mut SerializedColumnWriter<'_>,
+    ) -> Result<()> {
+        let (mut values, mut definitions, mut repetitions) = (Vec::new(), Vec::new(), Vec::new());
+        for word in self.column(place) {
+            let list = word.map(|word| &self.lists.items[self.lists.range(word)]);
+            let items = list.map_or(0, <[u64]>::len);
+            values.extend(list.unwrap_or_default().iter().map(|bits| of(*bits)));
+            match list {
+                None => definitions.push(EMPTY),
+                Some([]) => definitions.push(NO_ITEM),
+                Some(_) => definitions.extend(repeat_n(ITEM, items)),
+            }
+            repetitions.push(BEGIN);
+            repetitions.extend(repeat_n(NEXT, items.saturating_sub(1)));
+        }
+        let to = to.typed::<T>();
+        to.write_batch(&values, Some(&definitions), Some(&repetitions))
+            .map(drop)
+    }
+}
+
+/// Texts or lists, one after the other.
+struct Runs<T> {
+    items: Vec<T>,
+    /// End of each.
+    ends: Vec<usize>,
+}
+
+impl<T> Runs<T> {
+    /// Ends a text or list. Returns its place.
+    fn end(&mut self) -> u64 {
+        self.ends.push(self.items.len());
+        self.ends.len() as u64 - 1
+    }
+
+    /// The items of the text or list at this place.
+    fn range(&self, place: u64) -> Range<usize> {
+        let place = place as usize;
+        let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        begin..self.ends[place]
+    }
+}
+
+impl<T> Default for Runs<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            ends: Vec::new(),
         }
     }
 }
@@ -117,123 +304,5 @@ fn narrow(bits: u8, signed: bool) -> fn(u64) -> i32 {
         (16, true) => |bits| bits as i16 as i32,
         (16, false) => |bits| bits as u16 as i32,
         _ => |bits| bits as i32,
-    }
-}
-
-/// The definition levels of cells that are not lists.
-#[derive(Default)]
-struct Levels {
-    /// Number of cells before the first empty one.
-    first: usize,
-    /// Levels of the cells from the first empty one on.
-    rest: Vec<i16>,
-}
-
-impl Levels {
-    #[inline]
-    fn there(&mut self) {
-        match self.rest.is_empty() {
-            true => self.first += 1,
-            false => self.rest.push(THERE),
-        }
-    }
-
-    fn empty(&mut self) {
-        self.rest.push(EMPTY);
-    }
-
-    /// One level for each cell.
-    fn all(self) -> Vec<i16> {
-        let mut all = vec![THERE; self.first];
-        all.extend(self.rest);
-        all
-    }
-}
-
-/// Cells with numbers.
-#[derive(Default)]
-pub struct Numbers {
-    /// The bits of the cells that are not empty.
-    values: Vec<u64>,
-    levels: Levels,
-}
-
-impl Numbers {
-    fn write<T: DataType>(
-        self,
-        of: impl Fn(u64) -> T::T,
-        to: &mut SerializedColumnWriter<'_>,
-    ) -> Result<()> {
-        let values: Vec<_> = self.values.into_iter().map(of).collect();
-        let definitions = self.levels.all();
-        let to = to.typed::<T>();
-        to.write_batch(&values, Some(&definitions), None).map(drop)
-    }
-}
-
-/// Cells with lists of integers.
-#[derive(Default)]
-pub struct Lists {
-    /// The bits of all items of all lists.
-    values: Vec<u64>,
-    /// One level for each item, and for each list without an item.
-    definitions: Vec<i16>,
-    repetitions: Vec<i16>,
-}
-
-impl Lists {
-    fn level(&mut self, definition: i16, repetition: i16) {
-        self.definitions.push(definition);
-        self.repetitions.push(repetition);
-    }
-
-    fn list(&mut self, list: impl Iterator<Item = u64>) {
-        let mut repetition = BEGIN;
-        for bits in list {
-            self.values.push(bits);
-            self.level(ITEM, repetition);
-            repetition = NEXT;
-        }
-        if repetition == BEGIN {
-            self.level(NO_ITEM, BEGIN);
-        }
-    }
-
-    fn write<T: DataType>(
-        self,
-        of: impl Fn(u64) -> T::T,
-        to: &mut SerializedColumnWriter<'_>,
-    ) -> Result<()> {
-        let values: Vec<_> = self.values.into_iter().map(of).collect();
-        let to = to.typed::<T>();
-        let definitions = Some(&self.definitions[..]);
-        let repetitions = Some(&self.repetitions[..]);
-        to.write_batch(&values, definitions, repetitions).map(drop)
-    }
-}
-
-/// Cells with texts.
-#[derive(Default)]
-pub struct Texts {
-    /// All texts, one after the other.
-    bytes: Vec<u8>,
-    /// End of each text.
-    ends: Vec<usize>,
-    levels: Levels,
-}
-
-impl Texts {
-    fn write(self, to: &mut SerializedColumnWriter<'_>) -> Result<()> {
-        let bytes = ByteArray::from(self.bytes);
-        let ends = self.ends.into_iter();
-        let mut begin = 0;
-        let mut texts = ends.map(|end| bytes.slice(begin, end - replace(&mut begin, end)));
-        let to = to.typed::<ByteArrayType>();
-        for definitions in self.levels.all().chunks(BATCH) {
-            let there = definitions.iter().filter(|level| **level == THERE).count();
-            let texts: Vec<_> = texts.by_ref().take(there).collect();
-            to.write_batch(&texts, Some(definitions), None)?;
-        }
-        Ok(())
     }
 }

@@ -24,11 +24,8 @@ pub struct Part {
     /// Number of the day.
     pub day: i64,
     writer: Writer,
-    /// The rows that are not written yet: by column, their number, and their approximate size.
-    cells: Vec<Cells>,
-    kinds: Vec<Kind>,
-    rows: usize,
-    held: usize,
+    /// The rows that are not written yet.
+    cells: Cells,
 }
 
 /// The writer of a file: a thread may have it.
@@ -84,26 +81,21 @@ impl Part {
             let schema = Arc::new(schema.build()?);
             SerializedFileWriter::new(Appended(path), schema, properties.clone())
         };
-        let kinds: Vec<_> = columns.iter().map(|column| column.kind).collect();
         Ok(Self {
             day,
             writer: Writer::Here(Box::new(writer().map_err(failed(table))?)),
-            cells: empty(&kinds),
-            kinds,
-            rows: 0,
-            held: 0,
+            cells: Cells::new(columns.iter().map(|column| column.kind).collect()),
         })
     }
 
     /// Size of the rows in memory, in bytes.
     pub fn held(&self) -> usize {
-        self.held
+        self.cells.held()
     }
 
     /// Adds a row.
     pub fn row(&mut self) -> Row<'_> {
-        self.rows += 1;
-        Row::new(&mut self.cells, &mut self.held)
+        Row::new(&mut self.cells)
     }
 
     /// Writes the rows in memory to the file, as a group of rows, in another thread.
@@ -156,36 +148,21 @@ impl Part {
 
     /// The writer, and the rows in memory, if there are any.
     fn group(&mut self, table: &str) -> Result<Option<Group>> {
-        if self.rows == 0 {
+        if self.cells.is_empty() {
             return Ok(None);
         }
-        let cells = mem::replace(&mut self.cells, empty(&self.kinds));
-        let cells = self.kinds.iter().copied().zip(cells).collect();
-        (self.rows, self.held) = (0, 0);
+        let cells = self.cells.take();
         Ok(self.idle(table)?.map(|writer| (writer, cells)))
     }
 }
 
-/// Empty cells for columns of these kinds.
-fn empty(kinds: &[Kind]) -> Vec<Cells> {
-    kinds.iter().map(|kind| Cells::new(*kind)).collect()
-}
-
-/// The writer of a file, and rows for it, by column.
-type Group = (Box<SerializedFileWriter<Appended>>, Vec<(Kind, Cells)>);
+/// The writer of a file, and rows for it.
+type Group = (Box<SerializedFileWriter<Appended>>, Cells);
 
 /// Writes a group of rows.
-fn write_group(
-    mut writer: Box<SerializedFileWriter<Appended>>,
-    cells: Vec<(Kind, Cells)>,
-) -> Written {
+fn write_group(mut writer: Box<SerializedFileWriter<Appended>>, cells: Cells) -> Written {
     let mut group = writer.next_row_group()?;
-    for (kind, cells) in cells {
-        if let Some(mut column) = group.next_column()? {
-            cells.write(kind, &mut column)?;
-            column.close()?;
-        }
-    }
+    cells.write(&mut group)?;
     group.close()?;
     Ok(writer)
 }

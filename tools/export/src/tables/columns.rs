@@ -85,17 +85,25 @@ impl Filled {
     /// For this type of event.
     pub fn of(class: &StreamClass, layout: &EventLayout) -> Self {
         let fields = layout.fields.iter().map(|field| !is_length(field));
+        // Values after the last column are not read.
+        let read = |columns: Vec<bool>| {
+            let count = columns.iter().rposition(|is_column| *is_column);
+            columns[..count.map_or(0, |last| last + 1)].to_vec()
+        };
         Self {
-            fields: fields.collect(),
-            contexts: class.contexts.iter().map(is_column).collect(),
+            fields: read(fields.collect()),
+            contexts: read(class.contexts.iter().map(is_column).collect()),
         }
     }
 
     /// Fills the cells of an event's fields and contexts, after the common ones.
     pub fn fill(&self, row: &mut Row<'_>, event: &Event<'_>) {
-        let fields = event.fields().zip(&self.fields);
-        let contexts = event.contexts().zip(&self.contexts);
-        for ((field, value), is_column) in fields.chain(contexts) {
+        for (is_column, (field, value)) in self.fields.iter().zip(event.fields()) {
+            if *is_column {
+                cell(row, &field.ty, value);
+            }
+        }
+        for (is_column, (field, value)) in self.contexts.iter().zip(event.contexts()) {
             if *is_column {
                 cell(row, &field.ty, value);
             }

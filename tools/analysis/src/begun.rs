@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::iter::once;
 
 /// The task that performs an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doer {
     /// A thread.
     Thread(Serial),
@@ -172,10 +172,10 @@ impl<K: PartialEq, T> Begun<K, T> {
         open.map(|open| (&open.key, &open.what))
     }
 
-    /// Returns the operations that have not ended at the end of the trace.
+    /// Returns the operations that have not ended at the end of the trace. [`Self::forget`] has their order.
     pub fn rest(&mut self) -> Vec<T> {
-        let open = self.open.drain().flat_map(|(_, open)| open.into_iter());
-        open.map(|open| open.what).collect()
+        let doers: Vec<_> = self.open.keys().copied().collect();
+        self.forget(doers.into_iter())
     }
 
     /// Handles a switch of a CPU. Returns the operations that it forgets, because a later end could belong
@@ -207,10 +207,12 @@ impl<K: PartialEq, T> Begun<K, T> {
         self.forget(gone.into_iter())
     }
 
+    /// Removes the operations of these tasks. Returns them in the order of their begin, then of their tasks.
     fn forget(&mut self, doers: impl Iterator<Item = Doer>) -> Vec<T> {
-        let gone = doers.filter_map(|doer| self.open.remove(&doer));
-        gone.flat_map(Opens::into_iter)
-            .map(|open| open.what)
-            .collect()
+        let gone = doers.filter_map(|doer| Some((doer, self.open.remove(&doer)?)));
+        let gone = gone.flat_map(|(doer, open)| open.into_iter().map(move |open| (doer, open)));
+        let mut gone: Vec<_> = gone.collect();
+        gone.sort_by_key(|(doer, open)| (open.since, *doer));
+        gone.into_iter().map(|(_, open)| open.what).collect()
     }
 }

@@ -180,9 +180,9 @@ impl Calls {
     }
 
     /// Ends the trace: adds the rows of the calls that have not returned.
-    pub fn end(&self, folder: &mut Folder) -> tables::Result<()> {
-        let mut open = self.open.open();
-        open.try_for_each(|(_, call)| self.add(call, None, None, folder))
+    pub fn end(&mut self, folder: &mut Folder) -> tables::Result<()> {
+        let rest = self.open.rest();
+        self.add_all(rest, folder)
     }
 
     /// Adds rows of calls whose end is not known.

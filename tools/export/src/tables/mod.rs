@@ -287,7 +287,7 @@ impl Format for Writer {
     }
 
     fn end(&mut self, _ns: u64, _out: &mut dyn Write) -> io::Result<()> {
-        match &self.calls {
+        match &mut self.calls {
             Some(calls) => calls.end(&mut self.folder).map_err(io::Error::other),
             None => Ok(()),
         }

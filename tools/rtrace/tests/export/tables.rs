@@ -217,6 +217,53 @@ fn each_call_is_a_row() {
     );
 }
 
+/// Calls of this many threads are open at the end of a trace.
+const OPEN: i32 = 12;
+
+/// Writes a trace whose threads call openat(2) and do not return. Two calls at a time have the same begin.
+fn write_open_calls(dir: &Path) {
+    let streams: Vec<_> = (0..2)
+        .map(|cpu| {
+            let mut calls = packet(cpu, 0, S);
+            let mut before = IDLE;
+            for step in 0..OPEN / 2 {
+                // Later threads have smaller numbers.
+                let thread = (100 - 2 * step - cpu as i32, "sh");
+                let time = S + u64::from(step as u32) * 2 * US;
+                calls = calls
+                    .switch_from(time + 1, before, 1, thread)
+                    .openat(time + US, &format!("/{step}.{cpu}"));
+                before = thread;
+            }
+            (cpu, vec![calls.close(S + 100 * US, 8)])
+        })
+        .collect();
+    write(dir, &streams);
+}
+
+#[test]
+fn open_calls_are_ordered_by_begin_then_by_thread() {
+    let dir = TempDir::new().unwrap();
+    write_open_calls(dir.path());
+    let expected = (0..OPEN / 2).flat_map(|step| [0, 1].map(|cpu| (step, cpu)));
+    let tids = expected.clone().map(|(step, cpu)| 100 - 2 * step - cpu);
+    let out = tables(&[], dir.path());
+    let calls = rows(&out, "syscalls");
+    let calls = calls.iter().map(|row| cells(row)[1].clone());
+    assert_eq!(
+        calls.collect::<Vec<_>>(),
+        tids.map(|tid| format!("tid={tid}")).collect::<Vec<_>>()
+    );
+    let chrome: serde_json::Value =
+        serde_json::from_slice(&super::bytes(&["chrome"], dir.path())).unwrap();
+    let events = chrome["traceEvents"].as_array().unwrap().iter();
+    let calls = events.filter(|event| event["name"] == "openat");
+    let names = expected.map(|(step, cpu)| format!("/{step}.{cpu}"));
+    assert!(calls
+        .map(|call| call["args"]["filename"].as_str().unwrap())
+        .eq(names));
+}
+
 #[test]
 fn a_trace_is_exported_once() {
     let dir = TempDir::new().unwrap();

@@ -20,6 +20,8 @@ use crate::probe::Probe;
 use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::sys::debugfs::text::Text;
+use crate::sys::functions::names::FunctionName;
+use crate::sys::privilege::sees_addresses;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -405,8 +407,28 @@ impl NamedMap {
 fn write_number(number: u64, shown: Shown, out: &mut Text) -> core::fmt::Result {
     match shown {
         Shown::Signed => write!(out, "{}", number as i64),
-        Shown::Hex | Shown::Address => write!(out, "0x{number:x}"),
+        Shown::Hex => write!(out, "0x{number:x}"),
+        Shown::Address => write_place(number, out),
         Shown::Unsigned | Shown::Text => write!(out, "{number}"),
+    }
+}
+
+/// Distance from the begin of a function to the places where ftrace calls from it.
+const FTRACE_PLACE: u64 = 16;
+
+/// Writes an address of the kernel as a place in a function: its name, and the distance unless the place is ftrace's.
+/// Other addresses are 0 for readers who may not see addresses.
+fn write_place(address: u64, out: &mut Text) -> core::fmt::Result {
+    let place = FunctionName::with_distance(address as usize);
+    let Some((name, rest)) = place.bare().split_once('+') else {
+        let shown = if sees_addresses() { address } else { 0 };
+        return write!(out, "0x{shown:x}");
+    };
+    let distance = rest.split('/').next().unwrap_or(rest);
+    let digits = distance.trim_start_matches("0x");
+    match u64::from_str_radix(digits, 16) {
+        Ok(..=FTRACE_PLACE) => out.write_str(name),
+        _ => write!(out, "{name}+{distance}"),
     }
 }
 

@@ -56,7 +56,7 @@ enum rtrace_vm_flag {
 	RTRACE_VM_MAYSHARE = VM_MAYSHARE,
 };
 
-/* Size of the buffer that sprint_symbol_no_offset() needs. */
+/* Size of the buffer that sprint_symbol() needs. */
 enum rtrace_symbol_room {
 	RTRACE_SYMBOL_ROOM = KSYM_SYMBOL_LEN,
 };

@@ -2,7 +2,7 @@
 
 //! Durations of a map: the begins that wait for their ends, and the values that both have.
 
-use super::program::{find_number, MapNumber, WrongPart};
+use super::program::{find_integer, WrongPart};
 use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
 use crate::filter::value::Value;
@@ -49,9 +49,8 @@ impl Matched {
         };
         let mut values = KVec::new();
         for part in side.unwrap_or(thread).items() {
-            if let MapNumber::Value(value, _) = find_number(fields.clone(), part)? {
-                values.push(value, GFP_KERNEL)?;
-            }
+            let (value, _) = find_integer(fields.clone(), part)?;
+            values.push(value, GFP_KERNEL)?;
         }
         Ok(Self(values))
     }

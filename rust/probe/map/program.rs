@@ -249,7 +249,7 @@ impl core::fmt::Display for PartReason {
         match self {
             Self::Value(reason) => write!(f, "{reason}"),
             Self::Text => f.write_str("a text is not a number"),
-            Self::Address => f.write_str("an address of the kernel cannot be in a map"),
+            Self::Address => f.write_str("an address of the kernel is not a number"),
             Self::Memory => f.write_str("there is no memory"),
         }
     }
@@ -266,10 +266,18 @@ fn find<'a>(
     };
     let found = compile::find(part.text, names(fields));
     let value = found.map_err(|reason| wrong(PartReason::Value(reason)))?;
-    match value.integer() {
-        Some(integer) if integer.shown == Shown::Address => Err(wrong(PartReason::Address)),
-        integer => Ok((value, integer)),
-    }
+    let integer = value.integer();
+    Ok((value, integer))
+}
+
+/// As [`find`], for a value that is no text.
+pub(super) fn find_integer<'a>(
+    fields: impl Iterator<Item = Field<'a>> + Clone,
+    part: LinePart<'_>,
+) -> Result<(Value, Integer), WrongPart> {
+    let (value, integer) = find(fields, part)?;
+    let (at, reason) = (part.at, PartReason::Text);
+    Ok((value, integer.ok_or(WrongPart { at, reason })?))
 }
 
 /// As [`find`], for a number.
@@ -280,8 +288,10 @@ pub(super) fn find_number<'a>(
     if part.text == DURATION {
         return Ok(MapNumber::Duration);
     }
-    let (value, integer) = find(fields, part)?;
-    let (at, reason) = (part.at, PartReason::Text);
-    let integer = integer.ok_or(WrongPart { at, reason })?;
+    let (value, integer) = find_integer(fields, part)?;
+    if integer.shown == Shown::Address {
+        let (at, reason) = (part.at, PartReason::Address);
+        return Err(WrongPart { at, reason });
+    }
     Ok(MapNumber::Value(value, integer))
 }

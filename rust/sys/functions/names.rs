@@ -129,6 +129,16 @@ impl FunctionName {
         Self { text, len }
     }
 
+    /// The name of the function that contains an address, with the distance from its begin and its size:
+    /// `vfs_read+0x4/0x150`. If no function is there, the address as a number.
+    pub(crate) fn with_distance(address: usize) -> Self {
+        let mut text = [0; Self::ROOM];
+        // SAFETY: The buffer has the size that the kernel requires.
+        let len = unsafe { bindings::sprint_symbol(text.as_mut_ptr().cast(), address) };
+        let len = usize::try_from(len).unwrap_or(0);
+        Self { text, len }
+    }
+
     /// The name, with the module.
     fn as_str(&self) -> &str {
         let text = self.text.get(..self.len).unwrap_or(&[]);

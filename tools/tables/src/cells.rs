@@ -70,7 +70,11 @@ impl Cells {
 
     /// Takes the rows, and leaves none.
     pub fn take(&mut self) -> Self {
-        let none = Self::new(self.kinds.clone());
+        let mut none = Self::new(self.kinds.clone());
+        // The next group will have a similar size.
+        none.words.reserve(self.words.len());
+        none.texts.items.reserve(self.texts.items.len());
+        none.texts.ends.reserve(self.texts.ends.len());
         replace(self, none)
     }
 

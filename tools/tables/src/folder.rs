@@ -130,7 +130,7 @@ impl Files {
         let aside = old.into_iter().enumerate().map(aside);
         let new = self.tables.iter().flat_map(|table| &table.files);
         let new: Vec<_> = new
-            .map(|file| (self.place.dir.join(file), self.to.join(file)))
+            .map(|(dir, name)| (self.place.dir.join(name), self.to.join(dir).join(name)))
             .collect();
         let files = new.len();
         let mut done: Vec<(PathBuf, PathBuf)> = Vec::new();
@@ -205,7 +205,7 @@ fn remove_empty(path: &Path, top: &Path) {
 }
 
 /// Creates a folder and its parents. Only their owner has access, as for traces.
-pub fn make(dir: &Path) -> Result<()> {
+fn make(dir: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(Error::write(dir))
 }

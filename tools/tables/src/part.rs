@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::mem;
 use std::os::unix::fs::OpenOptionsExt;
@@ -41,20 +41,20 @@ enum Writer {
 /// The writer after a group of rows.
 type Written = Result<Box<SerializedFileWriter<Appended>>, ParquetError>;
 
-/// A file that is open only during a write, because there may be more tables than open files. Writes are rare:
-/// one for each group of rows.
-struct Appended(PathBuf);
+/// A file that is open only while a group of rows is written, because there may be more tables than open files.
+struct Appended {
+    path: PathBuf,
+    file: Option<File>,
+}
 
 impl Write for Appended {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(file) = &mut self.file {
+            return file.write(bytes);
+        }
         let mut options = OpenOptions::new();
-        let mut file = options
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&self.0)?;
-        file.write_all(bytes)?;
-        Ok(bytes.len())
+        let options = options.append(true).create(true).mode(0o600);
+        self.file.insert(options.open(&self.path)?).write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -79,7 +79,7 @@ impl Part {
             // The name that Arrow's writers use.
             let schema = Type::group_type_builder("arrow_schema").with_fields(fields);
             let schema = Arc::new(schema.build()?);
-            SerializedFileWriter::new(Appended(path), schema, properties.clone())
+            SerializedFileWriter::new(Appended { path, file: None }, schema, properties.clone())
         };
         Ok(Self {
             day,
@@ -164,6 +164,8 @@ fn write_group(mut writer: Box<SerializedFileWriter<Appended>>, cells: Cells) ->
     let mut group = writer.next_row_group()?;
     cells.write(&mut group)?;
     group.close()?;
+    writer.flush()?;
+    writer.inner_mut().file = None;
     Ok(writer)
 }
 

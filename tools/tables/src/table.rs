@@ -3,7 +3,6 @@
 //! A table that is being written.
 
 use crate::column::Column;
-use crate::folder::make;
 use crate::part::{properties, Part};
 use crate::row::Row;
 use crate::{path, Result};
@@ -23,15 +22,16 @@ pub struct Table {
     properties: WriterPropertiesPtr,
     /// The open files, one for each day, the newest last.
     parts: Vec<Part>,
-    /// The files so far, as paths relative to the folder of all tables.
-    pub files: Vec<PathBuf>,
+    /// The files so far: the folder of each, relative to the folder of all tables, and its name. Until the tables are
+    /// complete, all files are in one folder, because folders take time.
+    pub files: Vec<(PathBuf, String)>,
     /// Size of the rows in memory, in bytes, when it was last added up.
     pub counted: usize,
 }
 
 /// Place of the files.
 pub struct Place {
-    /// The folder of all tables.
+    /// The folder of the files that are not complete.
     pub dir: PathBuf,
     /// The machine.
     pub host: String,
@@ -78,12 +78,11 @@ impl Table {
             self.parts.remove(0).finish(&self.name)?;
         }
         let dir = path::partition(&self.name, &place.host, day);
-        make(&place.dir.join(&dir))?;
         let (label, number) = (&place.label, self.files.len());
-        let file = dir.join(format!("part-{label}-{}-{number}.parquet", self.id));
-        let path = place.dir.join(&file);
+        let name = format!("part-{label}-{}-{number}.parquet", self.id);
+        let path = place.dir.join(&name);
         let part = Part::create(&self.name, &self.columns, &self.properties, day, path)?;
-        self.files.push(file);
+        self.files.push((dir, name));
         self.parts.push(part);
         Ok(self.parts.len() - 1)
     }

@@ -2,6 +2,7 @@
 
 //! `rtrace count`, as typed.
 
+use super::setup::function;
 use super::{filter, pattern};
 use crate::complete;
 use clap::Args;
@@ -26,6 +27,9 @@ Examples:
   rtrace count -e syscalls --by event -p 1234              the calls of a process
   rtrace count -e openat --hist duration                   how long a system call takes
   rtrace count -e block_rq_complete --hist duration --from block_rq_issue --match dev,sector
+  rtrace count -T 'vfs_*' -- make                          the calls of kernel functions
+  rtrace count -G vfs_read --hist duration -- make         how long they take
+  rtrace count -k 'vfs_read(count)' --hist count -- make   their arguments
   rtrace count --recipe offcputime -- make                 the time off CPU, by program
   rtrace count --recipes                                   all recipes, to copy and change
 
@@ -35,9 +39,33 @@ pub struct CountArgs {
     ///
     /// As of `rtrace record -e`. The name of a system call means its begin, or its end if its result (`ret`) is used.
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
-    #[arg(value_parser = pattern, required_unless_present_any = ["recipe", "recipes"])]
+    #[arg(value_parser = pattern)]
+    #[arg(required_unless_present_any = ["recipe", "recipes", "probes", "functions", "graph"])]
     #[arg(add = ArgValueCompleter::new(complete::events))]
     pub events: Vec<String>,
+
+    /// Count calls of a function, with arguments
+    ///
+    /// As of `rtrace record -k`. With `-> ret`, `duration_ns` is a field.
+    #[arg(hide_short_help = true)]
+    #[arg(short = 'k', long = "probe", value_name = "SPEC", conflicts_with_all = ["recipe", "functions", "graph"])]
+    pub probes: Vec<String>,
+
+    /// Count calls of these kernel functions
+    ///
+    /// As of `rtrace record -T`. The default of --by is the function, `ip`.
+    #[arg(short = 'T', long = "trace-funcs", value_name = "PATTERN")]
+    #[arg(value_delimiter = ',', value_parser = function, conflicts_with = "events")]
+    #[arg(add = ArgValueCompleter::new(complete::functions))]
+    pub functions: Vec<String>,
+
+    /// Count returns of these kernel functions; `duration` is the time of the call
+    ///
+    /// The default of --by is the function, `func`.
+    #[arg(short = 'G', long = "graph-funcs", value_name = "PATTERN")]
+    #[arg(value_delimiter = ',', value_parser = function, conflicts_with_all = ["events", "functions", "from"])]
+    #[arg(add = ArgValueCompleter::new(complete::functions))]
+    pub graph: Vec<String>,
 
     /// Have a row for each value of these keys: comm,cpu
     ///
@@ -84,9 +112,10 @@ pub struct CountArgs {
     /// Count as this recipe does: a name, or a file
     ///
     /// --recipes prints all recipes with their names.
-    /// Each line of the file is a map, as for `set_map` in debugfs; `#` begins a comment.
+    /// Each line of the file is a map, as for `set_map` in debugfs, or `-k SPEC`, whose event is in the subsystem
+    /// `probes`. `#` begins a comment. EVENTS stands for the events of -e, FIELD for that of --hist.
     #[arg(long, value_name = "RECIPE", conflicts_with_all = [
-        "events", "by", "sum", "min", "max", "hist", "filter", "size", "from"
+        "by", "sum", "min", "max", "filter", "size", "from"
     ])]
     pub recipe: Option<String>,
 

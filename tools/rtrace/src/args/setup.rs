@@ -300,7 +300,7 @@ pub fn frequency(word: &str) -> Result<u32, &'static str> {
 }
 
 /// Parses one pattern of functions.
-fn function(word: &str) -> Result<String, String> {
+pub(super) fn function(word: &str) -> Result<String, String> {
     if word.starts_with('!') {
         return Err(
             "-N already excludes these functions: write the pattern without `!`".to_owned(),

@@ -5,10 +5,13 @@
 use crate::exit::Code;
 use crate::failure;
 use crate::options::{Count as Options, Place};
+use crate::probe::Probes;
+use crate::recipes;
 use crate::run::condition::Happened;
 use crate::run::launch::cannot_run;
 use crate::run::watch::Watch;
 use crate::run::workload::{self, Event, Run};
+use crate::session::maker::Maker;
 use crate::session::temporary::Temporary;
 use anyhow::Context;
 use control::{MapKey, MapRow, MapTable, Session};
@@ -41,13 +44,19 @@ fn run(place: &Place, options: &Options) -> anyhow::Result<Code> {
     }
     let signals = Signals::catch()?;
     let tracer = place.tracer()?;
+    let me = Maker::me()?;
+    let recipe = &options.recipe;
+    // Defined before the session, so that its maps no longer use the events when they are deleted.
+    let probes = (!recipe.probes.is_empty()).then(|| Probes::define(&tracer, &recipe.probes, &me));
+    let _probes = probes.transpose()?;
     let temporary = Temporary::create(&tracer, None)?;
     let session = temporary.session();
     options.tasks.apply(session)?;
+    options.functions.apply(session)?;
     let ends = options.tasks.ends()?;
     let watch = Watch::new(&options.conditions, session)?;
-    for line in &options.lines {
-        session.set_map(line)?;
+    for line in &recipe.maps {
+        session.set_map(&recipes::with_subsystem(line, &me.subsystem()))?;
     }
     let child = match &options.command {
         Some((program, arguments)) => {

@@ -5,8 +5,9 @@
 use super::record::Conditions;
 use super::{rows, wrong};
 use crate::args::CountArgs;
-use crate::recipes;
+use crate::recipes::Recipe;
 use crate::session::channels::patterns_of;
+use crate::session::functions::{Functions, What};
 use crate::session::tasks::Tasks;
 use rtrace_input::map::{ColumnKind, MapLine, DEFAULT_SIZE, DURATION, MAX_KEYS};
 use std::ffi::OsString;
@@ -17,8 +18,10 @@ const OF_END: [&str; 2] = ["ret", DURATION];
 
 /// A count of events.
 pub struct Count {
-    /// The maps, as `set_map` takes them.
-    pub lines: Vec<String>,
+    /// The maps, and the events that they need.
+    pub recipe: Recipe,
+    /// The kernel functions whose calls count.
+    pub functions: Functions,
     /// The tasks whose events count.
     pub tasks: Tasks,
     /// Time from table to table. Without it, there is one table at the end.
@@ -40,15 +43,16 @@ pub(super) fn count(args: CountArgs) -> Result<Count, clap::Error> {
     if args.by.len() > MAX_KEYS {
         return Err(wrong(format_args!("--by has at most {MAX_KEYS} keys")));
     }
-    let lines = match &args.recipe {
-        Some(recipe) => {
-            let text = recipes::text(recipe).map_err(wrong)?;
-            recipes::maps(&text).map(str::to_owned).collect()
-        }
-        None => vec![line(&args)],
+    let functions = functions(&args);
+    let recipe = match &args.recipe {
+        Some(name) => completed(name, &args, &functions).map_err(wrong)?,
+        None => Recipe {
+            maps: vec![line(&args, &functions)],
+            probes: args.probes,
+        },
     };
     let is_differences = args.interval.is_some() && !args.cumulative;
-    for line in &lines {
+    for line in &recipe.maps {
         let map = MapLine::parse(line).map_err(|error| wrong(error.shown(line)))?;
         let MapLine::Define(map) = map else { continue };
         let mut kinds = map.columns.iter().flatten().map(|(kind, _)| *kind);
@@ -60,7 +64,8 @@ pub(super) fn count(args: CountArgs) -> Result<Count, clap::Error> {
     }
     let mut command = args.command.into_iter();
     Ok(Count {
-        lines,
+        recipe,
+        functions,
         tasks: Tasks {
             pids: (!args.pids.is_empty()).then(|| args.pids.into()),
             cgroups: None,
@@ -78,8 +83,59 @@ pub(super) fn count(args: CountArgs) -> Result<Count, clap::Error> {
     })
 }
 
+/// The choice of kernel functions.
+fn functions(args: &CountArgs) -> Functions {
+    let (what, only) = match args.graph.is_empty() {
+        true => (What::Calls, &args.functions),
+        false => (What::Graph, &args.graph),
+    };
+    Functions {
+        what,
+        only: only.clone(),
+        ..Functions::default()
+    }
+}
+
+/// Words of a recipe that stand for what an option gives.
+const EVENTS: &str = "EVENTS";
+const FIELD: &str = "FIELD";
+
+/// The recipe with this name or in this file, completed by options. The error is a text for the user.
+fn completed(name: &str, args: &CountArgs, functions: &Functions) -> Result<Recipe, String> {
+    let mut recipe = Recipe::named(name).map_err(|error| error.to_string())?;
+    let has = |word: &str| recipe.maps.iter().any(|line| line.contains(word));
+    let field = args.hist.as_deref().unwrap_or_default();
+    let events = call_events(args, OF_END.contains(&field)).join(",");
+    let needed = [
+        ("-e EVENT", has(EVENTS), !args.events.is_empty()),
+        ("--hist FIELD", has(FIELD), !field.is_empty()),
+        (
+            "-T PATTERN",
+            has("ftrace:function"),
+            !args.functions.is_empty(),
+        ),
+        ("-G PATTERN", has("ftrace:funcgraph_"), functions.is_graph()),
+    ];
+    for (option, is_needed, is_given) in needed {
+        match (is_needed, is_given) {
+            (true, false) => return Err(format!("recipe `{name}` needs {option}")),
+            (false, true) => return Err(format!("recipe `{name}` has no use for {option}")),
+            _ => {}
+        }
+    }
+    for line in &mut recipe.maps {
+        *line = line.replace(EVENTS, &events).replace(FIELD, field);
+    }
+    Ok(recipe)
+}
+
+/// The patterns of -e. Each system call counts once.
+fn call_events(args: &CountArgs, is_of_end: bool) -> Vec<String> {
+    ends(&args.events, if is_of_end { "exit" } else { "entry" })
+}
+
 /// The line of `set_map`.
-fn line(args: &CountArgs) -> String {
+fn line(args: &CountArgs, functions: &Functions) -> String {
     let columns = [("sum", &args.sum), ("min", &args.min), ("max", &args.max)];
     let named = columns.iter().flat_map(|(_, fields)| fields.iter());
     let mut named = named.chain(&args.by).chain(&args.hist);
@@ -88,11 +144,25 @@ fn line(args: &CountArgs) -> String {
     let is_of_end = |name: &str| OF_END.contains(&name);
     let mut of_end = named.any(|name| is_of_end(name));
     of_end |= words.any(is_of_end);
-    // Each system call counts once.
-    let patterns = ends(&args.events, if of_end { "exit" } else { "entry" });
+    let mut patterns = call_events(args, of_end);
+    let mut by = args.by.clone();
+    if !args.probes.is_empty() {
+        patterns.push("probes:*".to_owned());
+    }
+    let function = match (functions.only.is_empty(), functions.is_graph()) {
+        (true, _) => None,
+        (false, false) => Some(("ftrace:function", "ip")),
+        (false, true) => Some(("ftrace:funcgraph_exit", "func")),
+    };
+    if let Some((event, key)) = function {
+        patterns.push(event.to_owned());
+        if by.is_empty() {
+            by.push(key.to_owned());
+        }
+    }
     let mut line = format!("count {}", patterns.join(","));
-    if !args.by.is_empty() {
-        line += &format!(" by {}", args.by.join(","));
+    if !by.is_empty() {
+        line += &format!(" by {}", by.join(","));
     }
     for (column, fields) in columns {
         line.extend(fields.iter().map(|field| format!(" {column}({field})")));
@@ -105,8 +175,16 @@ fn line(args: &CountArgs) -> String {
     if begins.is_empty() && measures && patterns.iter().all(is_call) {
         begins = ends(&args.events, "entry");
     }
+    let is_of_functions = measures && functions.is_graph();
+    if is_of_functions {
+        begins = vec!["ftrace:funcgraph_entry".to_owned()];
+    }
     if !begins.is_empty() {
         line += &format!(" from {}", begins.join(","));
+    }
+    if is_of_functions {
+        // The calls of a function can be nested.
+        line += " match tid,depth";
     }
     line.extend(args.matched.iter().map(|values| format!(" match {values}")));
     if args.size != DEFAULT_SIZE {
@@ -141,7 +219,7 @@ mod tests {
     fn line(words: &[&str]) -> Option<String> {
         let words = ["rtrace", "count"].iter().chain(words);
         match from_cli(Cli::from_words(words).ok()?).ok()?.1 {
-            Action::Count(options) => Some(options.lines.join("\n")),
+            Action::Count(options) => Some(options.recipe.maps.join("\n")),
             _ => None,
         }
     }
@@ -182,6 +260,45 @@ mod tests {
         ] {
             let words: Vec<_> = words.split(' ').collect();
             assert_eq!(line(&words).as_deref(), Some(expected), "{words:?}");
+        }
+        for (words, expected) in [
+            (
+                "-k f(a) --hist a",
+                "count probes:* hist(a)",
+            ),
+            ("-T vfs_*", "count ftrace:function by ip"),
+            (
+                "-G vfs_* --by comm --sum duration",
+                "count ftrace:funcgraph_exit by comm sum(duration) from ftrace:funcgraph_entry match tid,depth",
+            ),
+            (
+                "--recipe argdist -e read --hist ret",
+                "argdist syscall_exit_read hist(ret)",
+            ),
+            (
+                "--recipe argdist -e read --hist count",
+                "argdist syscall_entry_read hist(count)",
+            ),
+            (
+                "--recipe funccount -T vfs_*",
+                "funccount ftrace:function by ip",
+            ),
+        ] {
+            let words: Vec<_> = words.split(' ').collect();
+            assert_eq!(line(&words).as_deref(), Some(expected), "{words:?}");
+        }
+        for words in [
+            "--recipe argdist -e read",
+            "--recipe argdist --hist ret",
+            "--recipe funccount",
+            "--recipe funccount -G vfs_*",
+            "--recipe runqlat -e read",
+            "--recipe runqlat --by comm",
+            "-T a -G b",
+            "-T a -e b",
+        ] {
+            let words: Vec<_> = words.split(' ').collect();
+            assert_eq!(line(&words), None, "{words:?}");
         }
         let filtered = line(&["-e", "write", "--filter", "ret < 0"]);
         assert_eq!(filtered.unwrap(), "count syscall_exit_write if ret < 0");

@@ -2,8 +2,16 @@
 
 //! The tables on words of the host.
 
-mod buckets;
-mod nested;
-mod pairs;
+pub mod buckets;
+pub mod nested;
+pub mod pairs;
+#[cfg(not(fault))]
 mod random;
+pub mod table;
 mod words;
+
+// The copies in tests/faults use maps of their own.
+#[cfg(fault)]
+use super::map;
+#[cfg(not(fault))]
+use rtrace_map as map;

@@ -2,9 +2,12 @@
 
 //! Random updates, beside a model.
 
+use super::map::pairs::BeginResult;
+use super::map::table::MAX_KEY;
+use super::pairs::pairs;
 use super::words::{note, read, table, Sums};
 use proptest::prelude::*;
-use rtrace_map::table::{Column, MapShape, MAX_COLUMNS, MAX_KEY, MAX_SLOTS};
+use std::collections::BTreeMap;
 
 proptest! {
     /// A table that is at most half full has all sums, of keys of any size.
@@ -45,34 +48,20 @@ proptest! {
         prop_assert_eq!(least, keys.iter().copied().min().unwrap_or(u64::MAX));
         prop_assert_eq!(most, keys.iter().copied().max().unwrap_or(0));
     }
-}
 
-#[test]
-fn full_window_overflows() {
-    let (table, shape) = table(1, 32);
-    for key in 0..33 {
-        table.update(&[key], &[2, 0, 0]);
+    /// While nothing is evicted, the table of begins equals a map.
+    #[test]
+    fn equals_a_map(steps in prop::collection::vec((any::<bool>(), 0_u64..12), 0..300)) {
+        let pairs = pairs(1 << 12);
+        let mut model = BTreeMap::new();
+        for (time, (begins, key)) in (1..).zip(steps) {
+            if begins {
+                let known = model.insert(key, time).is_some();
+                let expected = if known { BeginResult::Repeated } else { BeginResult::New };
+                prop_assert_eq!(pairs.begin(&[key, key], time), expected);
+            } else {
+                prop_assert_eq!(pairs.end(&[key, key]).since, model.remove(&key));
+            }
+        }
     }
-    assert_eq!(read(&table, &shape, 1).len(), 32);
-    assert_eq!(table.overflow().count, 1);
-    assert_eq!(table.overflow().columns[..3], [2, 0, 0]);
-}
-
-#[test]
-fn shapes() {
-    assert!(MapShape::new(0, &[], 1).is_none());
-    assert!(MapShape::new(MAX_KEY + 1, &[], 1).is_none());
-    assert!(MapShape::new(1, &[Column::Sum; MAX_COLUMNS + 1], 1).is_none());
-    assert!(MapShape::new(1, &[], 0).is_none());
-    assert!(MapShape::new(1, &[], MAX_SLOTS + 1).is_none());
-    let largest = MapShape::new(MAX_KEY, &[Column::Max; MAX_COLUMNS], MAX_SLOTS).unwrap();
-    assert_eq!(largest.slots(), MAX_SLOTS);
-    assert_eq!(largest.words(), MAX_SLOTS * 14 + 5);
-    let smallest = MapShape::new(1, &[], 1).unwrap();
-    assert_eq!((smallest.slots(), smallest.words()), (2, 2 * 3 + 1));
-    assert_eq!(MapShape::new(1, &[], 1000).unwrap().slots(), 1024);
-    assert_eq!(
-        MapShape::new(1, &[Column::Min], 4).unwrap().columns(),
-        [Column::Min]
-    );
 }

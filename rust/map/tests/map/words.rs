@@ -2,8 +2,8 @@
 
 //! Words at each access of which a context may be interrupted.
 
-use rtrace_map::table::{Column, MapEntry, MapShape, Table};
-use rtrace_map::word::{MapWord, SharedMapWord};
+use super::map::table::{Column, MapEntry, MapShape, Table};
+use super::map::word::{MapWord, SharedMapWord};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -165,4 +165,13 @@ pub fn read(table: &TestTable, shape: &MapShape, key_words: usize) -> Sums {
     });
     result.unwrap();
     sums
+}
+
+/// Two keys with the same hash. With another hash function, the fault `HashOnly` survives.
+pub fn same_hash() -> [[u64; 2]; 2] {
+    let step = |word: u64| {
+        let product = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        product ^ (product >> 32)
+    };
+    [[1, 7], [2, 7 ^ step(1) ^ step(2)]]
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Single cases of a table.
+
+use super::map::table::{Column, MapShape, MAX_COLUMNS, MAX_KEY, MAX_SLOTS};
+use super::words::{read, same_hash, table};
+
+#[cfg_attr(not(fault), test)]
+pub fn full_window_overflows() {
+    let (table, shape) = table(1, 32);
+    for key in 0..33 {
+        table.update(&[key], &[2, 0, 0]);
+    }
+    assert_eq!(read(&table, &shape, 1).len(), 32);
+    assert_eq!(table.overflow().count, 1);
+    assert_eq!(table.overflow().columns[..3], [2, 0, 0]);
+}
+
+/// Two keys whose hashes are equal stay apart.
+#[cfg_attr(not(fault), test)]
+pub fn equal_hashes() {
+    let (table, shape) = table(2, 64);
+    let keys = same_hash();
+    for key in [keys[0], keys[1], keys[0]] {
+        table.update(&key, &[5, 5, 5]);
+    }
+    let sums = read(&table, &shape, 2);
+    let counts = keys.map(|key| sums[&key.to_vec()].count);
+    assert_eq!(counts, [2, 1], "keys with equal hashes");
+}
+
+#[test]
+fn shapes() {
+    assert!(MapShape::new(0, &[], 1).is_none());
+    assert!(MapShape::new(MAX_KEY + 1, &[], 1).is_none());
+    assert!(MapShape::new(1, &[Column::Sum; MAX_COLUMNS + 1], 1).is_none());
+    assert!(MapShape::new(1, &[], 0).is_none());
+    assert!(MapShape::new(1, &[], MAX_SLOTS + 1).is_none());
+    let largest = MapShape::new(MAX_KEY, &[Column::Max; MAX_COLUMNS], MAX_SLOTS).unwrap();
+    assert_eq!(largest.slots(), MAX_SLOTS);
+    assert_eq!(largest.words(), MAX_SLOTS * 14 + 5);
+    let smallest = MapShape::new(1, &[], 1).unwrap();
+    assert_eq!((smallest.slots(), smallest.words()), (2, 2 * 3 + 1));
+    assert_eq!(MapShape::new(1, &[], 1000).unwrap().slots(), 1024);
+    assert_eq!(
+        MapShape::new(1, &[Column::Min], 4).unwrap().columns(),
+        [Column::Min]
+    );
+}

@@ -3,7 +3,7 @@
 //! Single cases of a table.
 
 use super::map::table::{Column, MapShape, MAX_COLUMNS, MAX_KEY, MAX_SLOTS};
-use super::words::{read, same_hash, table};
+use super::words::{hash, read, same_hash, table};
 
 #[cfg_attr(not(fault), test)]
 pub fn full_window_overflows() {
@@ -27,6 +27,30 @@ pub fn equal_hashes() {
     let sums = read(&table, &shape, 2);
     let counts = keys.map(|key| sums[&key.to_vec()].count);
     assert_eq!(counts, [2, 1], "keys with equal hashes");
+}
+
+/// The slot of a key follows from the upper bits of its hash.
+#[cfg_attr(not(fault), test)]
+pub fn slots_follow_the_hash() {
+    let keys = [same_hash()[0], same_hash()[1]];
+    assert_eq!(hash(&keys[0]), hash(&keys[1]));
+    for key_words in 1..=3 {
+        let (table, _) = table(key_words, 1 << 16);
+        let mut keys: Vec<_> = (0..20_u64)
+            .map(|number| [number, number * number, !number][..key_words].to_vec())
+            .collect();
+        for key in &keys {
+            table.update(key, &[1, 1, 1]);
+        }
+        let mut found = Vec::new();
+        let result: Result<(), ()> = table.for_each(|entry| {
+            found.push(entry.key[..key_words].to_vec());
+            Ok(())
+        });
+        result.unwrap();
+        keys.sort_by_key(|key| hash(key) >> 48);
+        assert_eq!(found, keys);
+    }
 }
 
 #[test]

@@ -167,11 +167,19 @@ pub fn read(table: &TestTable, shape: &MapShape, key_words: usize) -> Sums {
     sums
 }
 
+/// A step of the hash of a key.
+fn step(word: u64) -> u64 {
+    let product = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    product ^ (product >> 32)
+}
+
+/// The hash of a key.
+pub fn hash(key: &[u64]) -> u64 {
+    let mixed = key.iter().fold(0, |hash, word| step(hash ^ word));
+    mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 /// Two keys with the same hash. With another hash function, the fault `HashOnly` survives.
 pub fn same_hash() -> [[u64; 2]; 2] {
-    let step = |word: u64| {
-        let product = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        product ^ (product >> 32)
-    };
     [[1, 7], [2, 7 ^ step(1) ^ step(2)]]
 }

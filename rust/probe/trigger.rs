@@ -12,7 +12,7 @@ use crate::arch::clock::monotonic_ns;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::stopper::Stopper;
-use crate::context::Moment;
+use crate::context::{Context, Moment};
 use crate::input::trigger::{self as input, Action};
 use crate::sys::work::Ask;
 use kernel::prelude::*;
@@ -41,6 +41,9 @@ pub(crate) struct Trigger {
     fired: SharedWord,
     /// Time of the last firing, in nanoseconds of the monotonic clock.
     time: SharedWord,
+    /// Process of the last firing that requested an action: its id, and the name of its thread.
+    pid: SharedWord,
+    comm: [SharedWord; 2],
     /// Firings while one was pending.
     merged: SharedWord,
     /// Number of requested actions that failed.
@@ -76,6 +79,10 @@ pub(crate) struct Counts {
     pub(crate) failed: u64,
     /// Time of the last firing, in nanoseconds of the monotonic clock; 0 before the first one.
     pub(crate) time: u64,
+    /// Process of the last firing; 0 before the first one, and for markers and stacks, whose records name it.
+    pub(crate) pid: u64,
+    /// Name of its thread, padded with NUL.
+    pub(crate) comm: [u8; 16],
 }
 
 impl Trigger {
@@ -105,6 +112,8 @@ impl Trigger {
             pending: SharedWord::new(0),
             fired: SharedWord::new(0),
             time: SharedWord::new(0),
+            pid: SharedWord::new(0),
+            comm: [const { SharedWord::new(0) }; 2],
             merged: SharedWord::new(0),
             failed: SharedWord::new(0),
         };
@@ -142,7 +151,7 @@ impl Trigger {
     pub(crate) fn fire(&self, now: Moment<'_>) {
         match builtin(self.action) {
             Some(builtin) => self.record(builtin, now),
-            None => self.request(now.guard),
+            None => self.request(now),
         }
     }
 
@@ -164,7 +173,8 @@ impl Trigger {
     }
 
     /// Executes the part of the action that is possible here, and queues the rest.
-    fn request(&self, guard: &NoPreempt) {
+    fn request(&self, now: Moment<'_>) {
+        let guard = now.guard;
         if self.left.load() == 0 || !self.is_due(guard) {
             return;
         }
@@ -175,6 +185,10 @@ impl Trigger {
         if !self.take_one() {
             return self.pending.store(0);
         }
+        self.pid.store(Context::Pid.number(&now).unwrap_or(0));
+        let comm = u128::from_le_bytes(Context::Comm.text().unwrap_or_default());
+        self.comm[0].store(comm as u64);
+        self.comm[1].store((comm >> u64::BITS) as u64);
         self.count();
         match self.action {
             Action::TraceOff if self.session.is_none() => self.means.stopper.stop(guard),
@@ -239,6 +253,9 @@ impl Trigger {
             merged: self.merged.load(),
             failed: self.failed.load(),
             time: self.time.load(),
+            pid: self.pid.load(),
+            comm: (u128::from(self.comm[1].load()) << u64::BITS | u128::from(self.comm[0].load()))
+                .to_le_bytes(),
         }
     }
 }

@@ -331,21 +331,40 @@ impl Session {
 
     /// Writes the counters of the triggers: a line of names, and a line for each trigger.
     pub(crate) fn write_triggered(&self, out: &mut Text) -> Result {
-        out.write_str("fired merged failed time event trigger\n")?;
+        out.write_str("fired merged failed time pid comm event trigger\n")?;
         for Placed { event, trigger } in &self.triggers().0 {
             let counts = trigger.counts();
             writeln!(
                 out,
-                "{} {} {} {} {}:{} {}",
+                "{} {} {} {} {} {} {}:{} {}",
                 counts.fired,
                 counts.merged,
                 counts.failed,
                 counts.time,
+                counts.pid,
+                Word(&counts.comm),
                 event.subsystem(),
                 event.name(),
                 **trigger
             )?;
         }
         Ok(())
+    }
+}
+
+/// A text as one word: a character that would end the word, or that has no picture, is `\ooo`, as in /proc/mounts.
+/// An empty text is `-`.
+struct Word<'a>(&'a [u8]);
+
+impl core::fmt::Display for Word<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let mut bytes = self.0.iter().take_while(|byte| **byte != 0).peekable();
+        if bytes.peek().is_none() {
+            return f.write_char('-');
+        }
+        bytes.try_for_each(|byte| match byte {
+            b'!'..=b'~' if *byte != b'\\' => f.write_char((*byte).into()),
+            _ => write!(f, "\\{byte:03o}"),
+        })
     }
 }

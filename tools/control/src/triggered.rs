@@ -21,6 +21,8 @@ pub struct Triggered {
 pub struct Trigger {
     /// The number of times that it fired.
     pub fired: u64,
+    /// The process of the last time, and the name of its thread. [`None`]: no process is known.
+    pub process: Option<(u32, String)>,
     /// The event, as `sys:event`.
     pub event: String,
     /// The trigger, as the user wrote it.
@@ -58,16 +60,35 @@ impl AsFd for Triggered {
     }
 }
 
+/// The text for no name.
+const NONE: &str = "-";
+
+/// Returns the name of a thread in the table, in which `\ooo` is a byte.
+fn name(word: &str) -> String {
+    let mut pieces = word.split('\\');
+    let mut bytes = pieces.next().unwrap_or("").as_bytes().to_vec();
+    for piece in pieces {
+        let octal = piece.get(..3).and_then(|o| u8::from_str_radix(o, 8).ok());
+        bytes.extend(octal);
+        bytes.extend(piece.get(3..).unwrap_or("").as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Parses the lines of the table. Columns are found by their names; the trigger is the last one.
 fn parse(text: &str) -> Option<Vec<Trigger>> {
     let mut lines = text.lines();
     let names: Vec<_> = lines.next()?.split(' ').collect();
     let place = |name| names.iter().position(|known| *known == name);
     let (fired, event, trigger) = (place("fired")?, place("event")?, place("trigger")?);
+    let (pid, comm) = (place("pid")?, place("comm")?);
     let row = |line: &str| {
         let values: Vec<_> = line.splitn(names.len(), ' ').collect();
+        let pid = values.get(pid)?.parse().ok()?;
+        let comm = values.get(comm)?;
         Some(Trigger {
             fired: values.get(fired)?.parse().ok()?,
+            process: (*comm != NONE).then(|| (pid, name(comm))),
             event: (*values.get(event)?).to_owned(),
             text: (*values.get(trigger)?).to_owned(),
         })
@@ -81,19 +102,30 @@ mod tests {
 
     #[test]
     fn columns_go_by_their_names() {
-        let text = "more fired time event trigger\n7 2 99 s:e snapshot:3 if a == \"b c\"\n";
+        let text = "more fired time pid comm event trigger\n\
+            7 2 99 8 a\\040\\134\\303\\244b s:e snapshot:3 if a == \"b c\"\n\
+            7 0 0 0 - s:e traceon\n";
         let expected = Trigger {
             fired: 2,
+            process: Some((8, "a \\äb".to_owned())),
             event: "s:e".to_owned(),
             text: "snapshot:3 if a == \"b c\"".to_owned(),
         };
-        assert_eq!(parse(text), Some(vec![expected]));
-        assert_eq!(parse("fired event trigger\n"), Some(vec![]));
+        let other = Trigger {
+            fired: 0,
+            process: None,
+            event: "s:e".to_owned(),
+            text: "traceon".to_owned(),
+        };
+        assert_eq!(parse(text), Some(vec![expected, other]));
+        assert_eq!(parse("fired pid comm event trigger\n"), Some(vec![]));
         for wrong in [
             "",
-            "fired event\n",
-            "fired event trigger\nx s:e traceon\n",
-            "fired event trigger\n1 s:e\n",
+            "fired pid comm event\n",
+            "fired event trigger\n1 s:e traceon\n",
+            "fired pid comm event trigger\nx 1 a s:e traceon\n",
+            "fired pid comm event trigger\n1 x a s:e traceon\n",
+            "fired pid comm event trigger\n1 1 a s:e\n",
         ] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }

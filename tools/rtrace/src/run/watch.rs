@@ -9,6 +9,7 @@ use anyhow::Context;
 use control::{Session, Trigger, Triggered};
 use rtrace_input::trigger::Action;
 use std::os::fd::{AsFd, BorrowedFd};
+use terminal::printable;
 
 /// Watched sources: triggers and the kernel log.
 #[derive(Debug)]
@@ -155,9 +156,14 @@ fn asked(triggers: &[Trigger]) -> (String, u64) {
     (events.join(", "), fired)
 }
 
+/// The event of a trigger that fired, its filter, and the process that it fired in.
 fn said(trigger: &Trigger) -> String {
-    match trigger.text.split_once(" if ") {
-        Some((_, filter)) => format!("{} if {filter}", trigger.event),
-        None => trigger.event.clone(),
+    let mut said = trigger.event.clone();
+    if let Some((_, filter)) = trigger.text.split_once(" if ") {
+        said.extend([" if ", filter]);
+    }
+    match &trigger.process {
+        Some((pid, comm)) => format!("{said}, by {} ({pid})", printable(comm)),
+        None => said,
     }
 }

@@ -29,6 +29,7 @@ mod latency;
 mod locks;
 mod longest;
 pub mod loss;
+pub mod maps;
 pub mod meanwhile;
 pub mod pass;
 mod profile;

@@ -9,6 +9,7 @@ use super::io::Io;
 use super::irq::Irq;
 use super::latency::Latency;
 use super::locks::Locks;
+use super::maps::Maps;
 use super::profile::Profile;
 use super::syscalls::{By, Syscalls};
 use super::threads::{Sort, Threads};
@@ -41,6 +42,8 @@ pub enum Question {
     Locks,
     /// The functions that ran.
     Profile,
+    /// The maps that were counted meanwhile.
+    Maps,
     /// The data that other modules recorded beside the events.
     Aux,
     /// The critical path of a thread. If `to` is given, the path ends there.
@@ -54,7 +57,7 @@ pub enum Question {
 
 impl Question {
     /// Every question without further arguments.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Syscalls { by: By::Process },
         Self::Latency,
         Self::Threads {
@@ -65,6 +68,7 @@ impl Question {
         Self::Io,
         Self::Locks,
         Self::Profile,
+        Self::Maps,
     ];
 
     /// Creates the analysis that answers the question, for the trace in `dir`. Returns an error if the
@@ -83,6 +87,7 @@ impl Question {
             Self::Io => Box::new(Io::new(catalogue)?),
             Self::Locks => Box::new(Locks::new(catalogue)?),
             Self::Profile => Box::new(Profile::new(catalogue, dir)?),
+            Self::Maps => Box::new(Maps::new(dir, catalogue.metadata().uuid)?),
             Self::Aux => Box::new(Aux::new(catalogue, dir)?),
             Self::CriticalPath { tid, to } => Box::new(CriticalPath::new(catalogue, tid, to)?),
         })

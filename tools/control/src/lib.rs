@@ -24,7 +24,6 @@ mod triggered;
 pub use channel::{Channel, EventFilter};
 pub use latency::Latency;
 pub use live::LiveTrace;
-pub use maps::{MapKey, MapRow, MapTable, Unpaired};
 pub use session::{FunctionSet, Session, TaskSet};
 pub use settings::{BufferSize, Mode, Settings, TEXTS};
 pub use tracer::{usual_place, Tracer, Waiting, DEBUGFS, DEFAULT_SESSION, FIRST_CHANNEL};

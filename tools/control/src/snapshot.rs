@@ -13,7 +13,7 @@ use crate::session::Session;
 use consumer::{Consumer, Exposed, Source, State, Totals, Written};
 use std::fs;
 use std::path::Path;
-use store::{Claim, OutputOptions};
+use store::{maps, Claim, OutputOptions};
 use system::{Error, Result};
 
 /// The result of a snapshot.
@@ -44,11 +44,16 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> Result<Sna
     let taken = consumer.snapshot();
     let (written, exposed) = (consumer.written(), consumer.exposed());
     let (stats, text) = session.stats_and_text()?;
+    let (maps, uuid) = (session.maps_text()?, session.uuid()?);
     let state = match taken {
         Ok(()) => State::Stopped,
         Err(_) => State::Failed,
     };
     let ended = consumer.into_sink().end(state, 0, &text);
+    let saved = match uuid.filter(|_| !maps.is_empty()) {
+        Some(uuid) => maps::save(dir, uuid, &maps, options.access),
+        None => Ok(()),
+    };
     Ok(Snapshot {
         written,
         totals: Totals {
@@ -56,7 +61,7 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> Result<Sna
             lost: stats.all.total.lost(),
         },
         exposed,
-        failure: taken.and(ended).err(),
+        failure: taken.and(ended).and(saved).err(),
     })
 }
 

@@ -97,7 +97,7 @@ pub fn main() -> ExitCode {
         Action::AddProbes { specs } => probe::add(&place, &specs),
         Action::ListProbes { json } => probe::list(&place, json),
         Action::DeleteProbes { names } => probe::delete(&place, &names),
-        Action::Create { name } => sessions::create(&place, &name),
+        Action::Create { name, maps } => sessions::create(&place, &name, &maps),
         Action::Destroy { name } => sessions::destroy(&place, &name),
         Action::Sessions { json } => sessions::list(&place, json),
         Action::Doctor { root, json } => match doctor::doctor(&place, &root, json) {

@@ -4,13 +4,15 @@
 //!
 //! - writing: [`Output`] (the consumer's sink that is a directory), [`Rotate`] (the same as a directory of
 //!   [`Chunks`]), [`Claim`] (one writer for a directory);
-//! - reading: [`Trace`] is the directory, or all chunks of it; [`Recording`] says how the recording ended.
+//! - reading: [`Trace`] is the directory, or all chunks of it; [`Recording`] says how the recording ended; [`maps`] has
+//!   the sums that were counted meanwhile.
 
 #![forbid(unsafe_code)]
 
 mod chunks;
 mod claim;
 mod finisher;
+pub mod maps;
 mod output;
 mod part;
 mod recording;

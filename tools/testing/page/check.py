@@ -355,6 +355,16 @@ def tables_sort_and_search(browser):
 
 
 @test
+def maps_have_bars_by_key(browser):
+    if not browser.evaluate("document.getElementById('tab-maps') !== null"):
+        return
+    browser.evaluate("document.getElementById('tab-maps').click()")
+    rows = browser.evaluate("[...document.querySelectorAll('#view-maps tbody tr')].map(row => [...row.cells].map(cell => cell.textContent.trim()))")
+    expect(rows == [["</script>", "8", "8", "6", "100.0 %"], ["b", "1", "1", "1", "25.0 %"], ["b", "16", "17", "3", "100.0 %"]], f"{rows}")
+    expect("no room" in text(browser, "#view-maps dl"), "losses are missing")
+
+
+@test
 def a_row_of_a_table_leads_to_the_timeline(browser):
     browser.evaluate("document.getElementById('tab-threads').click()")
     tid = browser.evaluate("(button => { button.click(); return button.textContent; })(document.querySelector('#view-threads td button'))")

@@ -89,6 +89,11 @@ const QUESTIONS = {
 			comms: { title: "Threads", fields: ["comm", "samples"] },
 		},
 	},
+	maps: {
+		title: "Maps",
+		about: "What the kernel counted during the recording, whether it recorded the events or not.",
+		tables: {},
+	},
 	events: {
 		title: "Events",
 		about: "How often each event was recorded.",
@@ -124,8 +129,33 @@ function answersOf(report) {
 
 const titleOf = name => QUESTIONS[name]?.title ?? heading(name);
 
+/** Returns the view of maps: a table for each. The bars of a histogram are those of its key. */
+function mapsOf(trace, maps, follow) {
+	const sections = maps.flatMap(({ map, keys, columns, rows, overflow, ...rest }) => {
+		const isHistogram = rows.some(row => "from" in row);
+		const keyOf = row => JSON.stringify(keys.map(key => row[key]));
+		const groups = new Map();
+		for (const row of rows)
+			groups.has(keyOf(row)) ? groups.get(keyOf(row)).push(row) : groups.set(keyOf(row), [row]);
+		const bars = new Map([...groups].map(([key, those]) => [key, barsOf(those)]));
+		const column = isHistogram ? [["up to here", row => bars.get(keyOf(row))[1](row)]] : [];
+		const fields = [...keys, ...isHistogram ? ["from", "to"] : [], ...columns];
+		const losses = [["no room", overflow.count], ...Object.entries(rest)].filter(([, count]) => count > 0);
+		return [
+			new Table(trace, map, rows, fields, follow, column).root,
+			definitions({ class: "facts" }, losses.map(([what, count]) => [what, number(count)])),
+		];
+	});
+	return element("div", { class: "answer" },
+		element("h2", {}, titleOf("maps")),
+		element("p", { class: "what" }, QUESTIONS.maps.about),
+		...sections);
+}
+
 /** Returns the view of an answer. */
 function viewOf(trace, name, follow) {
+	if (name === "maps")
+		return mapsOf(trace, trace.report.maps, follow);
 	const answer = flat(trace.report[name]);
 	const question = QUESTIONS[name] ?? { about: "", tables: {} };
 	const known = Object.keys(question.tables).filter(table => isTable(answer[table]));

@@ -162,6 +162,13 @@ pub struct CountArgs {
     #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 20)]
     pub rows: usize,
 
+    /// Order of the rows: a column, the largest number first, or a key
+    ///
+    /// As the table's head names it: count, 'sum(ret)', comm. The default is the first column after the count.
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "COLUMN")]
+    pub sort: Option<String>,
+
     /// Print each table as a line of JSON
     ///
     /// It has all rows.

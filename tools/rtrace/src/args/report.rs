@@ -72,6 +72,10 @@ pub struct ReportArgs {
     #[arg(long)]
     pub profile: bool,
 
+    /// Maps: the tables that `rtrace record --map` counted
+    #[arg(long)]
+    pub maps: bool,
+
     /// AUX areas: chunks, and what found no room
     ///
     /// `rtrace export aux` writes their bytes.
@@ -115,8 +119,8 @@ pub struct ReportArgs {
     ///
     /// The form is that of ftrace's function_graph tracer. `rtrace record -G` records the calls.
     #[arg(long, conflicts_with_all = [
-        "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "aux", "critical_path", "html",
-        "json"
+        "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "maps", "aux", "critical_path",
+        "html", "json"
     ])]
     pub graph: bool,
 

@@ -159,6 +159,12 @@ pub struct SessionCreateArgs {
     /// Name of the session: at most 63 letters, digits, _, - and .; the first is a letter, a digit or _
     #[arg(value_name = "NAME", value_parser = name)]
     pub name: String,
+
+    /// Count in a map: a recipe of `rtrace count`, a file of maps, or 'NAME EVENT by KEY ...'
+    ///
+    /// The map counts until the session is destroyed. `rtraced --metrics` serves its numbers.
+    #[arg(long = "map", value_name = "MAP")]
+    pub maps: Vec<String>,
 }
 
 /// Destroy a session: stop its trace, drop the events that were not read, and free its memory

@@ -157,6 +157,14 @@ pub struct SetupArgs {
     #[arg(add = ArgValueCompleter::new(complete::contexts))]
     pub contexts: Vec<String>,
 
+    /// Count in a map: a recipe of `rtrace count`, a file of maps, or 'NAME EVENT by KEY ...'
+    ///
+    /// The kernel counts the map's events, whether they are recorded or not. `rtrace record` saves the numbers with the
+    /// trace, for `rtrace report --maps`. See rtrace-maps(7).
+    #[arg(hide_short_help = true)]
+    #[arg(long = "map", value_name = "MAP")]
+    pub maps: Vec<String>,
+
     /// Record the initial state: threads, open files, devices
     ///
     /// The events go to a channel `state` of their own. See `rtrace state --help`.

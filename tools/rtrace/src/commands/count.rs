@@ -13,22 +13,19 @@ use crate::run::watch::Watch;
 use crate::run::workload::{self, Event, Run};
 use crate::session::maker::Maker;
 use crate::session::temporary::Temporary;
+use analysis::maps;
 use anyhow::Context;
-use control::{MapKey, MapRow, MapTable, Session};
+use control::Session;
 use rustix::pipe::{pipe_with, PipeFlags};
-use serde_json::{json, Map, Value};
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+use store::maps::{MapRow, MapTable};
 use system::signals::Signals;
-use terminal::{harmless, print, say, tell};
-
-/// Characters of the longest bar of a histogram.
-const BAR: usize = 40;
+use terminal::{print, say, tell};
 
 /// Counts, prints the tables, and returns the exit code.
 pub fn count(place: &Place, options: &Options) -> ExitCode {
@@ -149,39 +146,20 @@ impl<'a> Counts<'a> {
         }
         let seconds = self.begin.elapsed().as_secs_f64();
         for table in &mut tables {
-            // By the first column beside the count, if there is one.
-            let by = usize::from(table.columns.len() > 1);
-            table.rows.sort_by_key(|row| Reverse(row.numbers[by]));
+            maps::sort(table, self.options.sort.as_deref());
             if self.options.json {
-                print(&format!("{}\n", object(table, seconds)))?;
+                let mut object = maps::object(table);
+                object["seconds"] = seconds.into();
+                print(&format!("{object}\n"))?;
                 continue;
             }
             let mut text = String::new();
             if self.options.interval.is_some() {
                 writeln!(text, "\nafter {seconds:.1} s")?;
             }
-            text_of(table, self.options.rows, &mut text)?;
+            maps::write(table, self.options.rows, &mut text)?;
             print(&text)?;
-            if table.overflow[0] != 0 {
-                say(format_args!(
-                    "{} events had no room and are not in the table: choose a larger --size",
-                    table.overflow[0]
-                ));
-            }
-            if let Some(unpaired) = &table.unpaired {
-                if unpaired.dropped != 0 {
-                    say(format_args!(
-                        "{} begins had no room: their durations are missing",
-                        unpaired.dropped
-                    ));
-                }
-            }
-            if table.lacking != 0 {
-                say(format_args!(
-                    "{} events lacked a value and are not in the table",
-                    table.lacking
-                ));
-            }
+            maps::warnings(table).iter().for_each(say);
         }
         Ok(())
     }
@@ -210,137 +188,4 @@ fn subtract(table: &mut MapTable, before: &MapTable) {
         unpaired.repeated -= before.repeated;
         unpaired.dropped -= before.dropped;
     }
-}
-
-/// The table as an object for JSON.
-fn object(table: &MapTable, seconds: f64) -> Value {
-    let rows = table.rows.iter().map(|row| {
-        let mut object = Map::new();
-        for (name, key) in table.keys.iter().zip(&row.keys) {
-            let value = match key {
-                MapKey::Number(number) => number_value(*number),
-                MapKey::Text(text) => json!(text),
-            };
-            object.insert(name.clone(), value);
-        }
-        if let Some((first, last)) = row.bucket {
-            object.insert("from".to_owned(), number_value(first));
-            object.insert("to".to_owned(), number_value(last));
-        }
-        object.extend(numbers(table, &row.numbers));
-        Value::Object(object)
-    });
-    let mut object = json!({
-        "map": table.name,
-        "seconds": seconds,
-        "rows": rows.collect::<Vec<_>>(),
-        "overflow": Value::Object(numbers(table, &table.overflow).collect()),
-        "lacking": table.lacking,
-    });
-    if let Some(unpaired) = &table.unpaired {
-        object["unmatched"] = json!(unpaired.unmatched);
-        object["repeated"] = json!(unpaired.repeated);
-        object["dropped"] = json!(unpaired.dropped);
-    }
-    object
-}
-
-fn numbers<'a>(
-    table: &'a MapTable,
-    numbers: &'a [i128],
-) -> impl Iterator<Item = (String, Value)> + 'a {
-    let named = table.columns.iter().zip(numbers);
-    named.map(|(name, number)| (name.clone(), number_value(*number)))
-}
-
-/// A number that is at least i64::MIN and at most u64::MAX.
-fn number_value(number: i128) -> Value {
-    match u64::try_from(number) {
-        Ok(number) => json!(number),
-        Err(_) => json!(number as i64),
-    }
-}
-
-/// Writes the table as text.
-fn text_of(table: &MapTable, rows: usize, out: &mut String) -> std::fmt::Result {
-    if let Some(value) = &table.hist {
-        return histograms(table, value, rows, out);
-    }
-    let heading = table.columns.iter().chain(&table.keys).cloned().collect();
-    let lines = table.rows.iter().take(rows).map(|row| {
-        let keys = row.keys.iter().map(key_text);
-        let numbers = row.numbers.iter().map(i128::to_string);
-        numbers.chain(keys).collect()
-    });
-    let lines: Vec<Vec<String>> = [heading].into_iter().chain(lines).collect();
-    columns(&lines, table.columns.len(), out)?;
-    more(table.rows.len(), rows, out)
-}
-
-fn key_text(key: &MapKey) -> String {
-    harmless(&key.to_string()).into_owned()
-}
-
-/// Writes lines of cells, of which the first `right` are aligned at the right.
-fn columns(lines: &[Vec<String>], right: usize, out: &mut String) -> std::fmt::Result {
-    let count = lines.first().map_or(0, Vec::len);
-    let widths: Vec<_> = (0..count)
-        .map(|at| lines.iter().map(|line| line[at].chars().count()).max())
-        .collect();
-    for line in lines {
-        let mut text = String::new();
-        for (at, (cell, width)) in line.iter().zip(&widths).enumerate() {
-            let width = width.unwrap_or(0);
-            match at < right {
-                true => write!(text, "{cell:>width$}  ")?,
-                false => write!(text, "{cell:<width$}  ")?,
-            }
-        }
-        writeln!(out, "{}", text.trim_end())?;
-    }
-    Ok(())
-}
-
-fn more(all: usize, rows: usize, out: &mut String) -> std::fmt::Result {
-    match all.saturating_sub(rows) {
-        0 => Ok(()),
-        left => writeln!(out, "and {left} more rows (-n 0 shows all)"),
-    }
-}
-
-/// Writes a histogram for each key, those with the largest counts first.
-fn histograms(table: &MapTable, value: &str, rows: usize, out: &mut String) -> std::fmt::Result {
-    let mut by_key: BTreeMap<_, BTreeMap<(i128, i128), &MapRow>> = BTreeMap::new();
-    for row in &table.rows {
-        let buckets = by_key.entry(&row.keys).or_default();
-        buckets.insert(row.bucket.unwrap_or_default(), row);
-    }
-    let total = |buckets: &BTreeMap<_, &MapRow>| -> i128 {
-        buckets.values().map(|row| row.numbers[0]).sum()
-    };
-    let mut sorted: Vec<_> = by_key.into_iter().collect();
-    sorted.sort_by(|(a, one), (b, other)| total(other).cmp(&total(one)).then(a.cmp(b)));
-    for (keys, buckets) in sorted.iter().take(rows) {
-        let names = table.keys.iter().zip(keys.iter());
-        let names = names.map(|(name, key)| format!("{name} {}, ", key_text(key)));
-        let names: String = names.collect();
-        writeln!(out, "\n{names}{} events by {value}", total(buckets))?;
-        let largest = buckets.values().map(|row| row.numbers[0]).max();
-        let lines: Vec<_> = buckets
-            .iter()
-            .map(|((first, last), row)| {
-                let length = row.numbers[0] * BAR as i128 / largest.unwrap_or(1).max(1);
-                let range = match first == last {
-                    true => first.to_string(),
-                    false => format!("{}..{}", first.min(last), first.max(last)),
-                };
-                let numbers = row.numbers.iter().map(i128::to_string);
-                let bar = "#".repeat(usize::try_from(length).unwrap_or(0).max(1));
-                let cells = [range].into_iter().chain(numbers);
-                cells.chain([bar]).collect::<Vec<_>>()
-            })
-            .collect();
-        columns(&lines, 1 + table.columns.len(), out)?;
-    }
-    more(sorted.len(), rows, out)
 }

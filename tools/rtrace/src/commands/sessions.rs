@@ -3,15 +3,21 @@
 //! `rtrace session create`, `rtrace session destroy` and `rtrace session list`.
 
 use crate::options::Place;
+use crate::session::maps::Maps;
 use control::{LiveTrace, Session};
 use serde::Serialize;
 use std::fmt::Write;
 use system::Error;
 use terminal::{print, print_json, say, tell, HEADING};
 
-/// Makes a session.
-pub fn create(place: &Place, name: &str) -> anyhow::Result<()> {
-    let session = place.tracer()?.create_session(name)?;
+/// Makes a session with maps. If a map is refused, no session is made.
+pub fn create(place: &Place, name: &str, maps: &Maps) -> anyhow::Result<()> {
+    let tracer = place.tracer()?;
+    let session = tracer.create_session(name)?;
+    if let Err(error) = maps.apply(&session) {
+        tracer.destroy_session(name)?;
+        return Err(error);
+    }
     tell(format_args!(
         "created session `{}`; record with `rtrace --session {0} start -e PATTERN`",
         session.name()

@@ -9,7 +9,7 @@ use crate::recipes::Recipe;
 use crate::session::channels::patterns_of;
 use crate::session::functions::{Functions, What};
 use crate::session::tasks::Tasks;
-use rtrace_input::map::{ColumnKind, MapLine, DEFAULT_SIZE, DURATION, MAX_KEYS};
+use rtrace_input::map::{ColumnKind, LinePart, MapLine, DEFAULT_SIZE, DURATION, MAX_KEYS};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ pub struct Count {
     pub cumulative: bool,
     /// Rows of a table.
     pub rows: usize,
+    /// The column or key that orders the rows.
+    pub sort: Option<String>,
     /// Whether tables are printed as JSON.
     pub json: bool,
     /// The end of the count.
@@ -55,6 +57,23 @@ pub(super) fn count(args: CountArgs) -> Result<Count, clap::Error> {
     for line in &recipe.maps {
         let map = MapLine::parse(line).map_err(|error| wrong(error.shown(line)))?;
         let MapLine::Define(map) = map else { continue };
+        if let Some(sort) = &args.sort {
+            let mut names: Vec<_> = map
+                .keys
+                .into_iter()
+                .flat_map(LinePart::items)
+                .map(|key| key.text.to_owned())
+                .collect();
+            names.push("count".to_owned());
+            let columns = map.columns.iter().flatten();
+            names.extend(columns.map(|(kind, value)| format!("{}({})", kind.name(), value.text)));
+            if !names.contains(sort) {
+                return Err(wrong(format_args!(
+                    "--sort {sort}: the table has {}",
+                    names.join(", ")
+                )));
+            }
+        }
         let mut kinds = map.columns.iter().flatten().map(|(kind, _)| *kind);
         if is_differences && kinds.any(|kind| kind != ColumnKind::Sum) {
             return Err(wrong(
@@ -74,6 +93,7 @@ pub(super) fn count(args: CountArgs) -> Result<Count, clap::Error> {
         interval: args.interval,
         cumulative: args.cumulative,
         rows: rows(args.rows),
+        sort: args.sort,
         json: args.json,
         conditions: Conditions {
             duration: args.duration,
@@ -266,7 +286,7 @@ mod tests {
                 "-k f(a) --hist a",
                 "count probes:* hist(a)",
             ),
-            ("-T vfs_*", "count ftrace:function by ip"),
+            ("-T vfs_* --sort ip", "count ftrace:function by ip"),
             (
                 "-G vfs_* --by comm --sum duration",
                 "count ftrace:funcgraph_exit by comm sum(duration) from ftrace:funcgraph_entry match tid,depth",
@@ -295,6 +315,7 @@ mod tests {
             "--recipe runqlat -e read",
             "--recipe runqlat --by comm",
             "-T a -G b",
+            "-e read --by comm --sort cpu",
             "-T a -e b",
         ] {
             let words: Vec<_> = words.split(' ').collect();

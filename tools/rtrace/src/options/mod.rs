@@ -28,6 +28,7 @@ use crate::args::{
 use crate::newest;
 use crate::report::Output;
 use crate::session::config::Config;
+use crate::session::maps::Maps;
 use ::export::{Export, Target};
 use ::query::Query;
 use analysis::choice::Choice;
@@ -152,6 +153,7 @@ pub enum Action {
     },
     Create {
         name: String,
+        maps: Maps,
     },
     Destroy {
         name: String,
@@ -291,7 +293,14 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
         Command::Probe(args) => Action::AddProbes { specs: args.specs },
         Command::Session(command) => match command {
             SessionCommand::List(args) => Action::Sessions { json: args.json },
-            SessionCommand::Create(args) => Action::Create { name: args.name },
+            SessionCommand::Create(args) => {
+                let maps = setup::maps(&args.maps)?;
+                without_probes(&maps)?;
+                Action::Create {
+                    name: args.name,
+                    maps,
+                }
+            }
             SessionCommand::Destroy(args) => Action::Destroy { name: args.name },
             SessionCommand::Reset => Action::Reset,
             SessionCommand::Free => Action::Free,
@@ -347,6 +356,7 @@ fn report(args: ReportArgs) -> Result<Action, clap::Error> {
         args.io.then_some(Question::Io),
         args.locks.then_some(Question::Locks),
         args.profile.then_some(Question::Profile),
+        args.maps.then_some(Question::Maps),
         args.aux.then_some(Question::Aux),
         args.critical_path
             .map(|tid| Question::CriticalPath { tid, to: args.to }),
@@ -373,7 +383,18 @@ fn start(args: &StartArgs) -> Result<Config, clap::Error> {
         let what = "`only` needs the COMMAND of `rtrace record`: `rtrace start` runs no command";
         return Err(wrong(only.wrong(what)));
     }
+    without_probes(&config.setup.maps)?;
     Ok(config)
+}
+
+/// Refuses maps with events of their own, for a session that exists after the command.
+fn without_probes(maps: &Maps) -> Result<(), clap::Error> {
+    match maps.probes.is_empty() {
+        true => Ok(()),
+        false => Err(wrong(
+            "a recipe with lines `-k` works only with `rtrace record` and `rtrace count`: its events are deleted when the command ends",
+        )),
+    }
 }
 
 /// Maximum number of rows in a table; 0 typed: all.

@@ -99,6 +99,7 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
         ("--graph-funcs", !setup.choice.functions.graph.is_empty()),
         ("--context", !setup.contexts.is_empty()),
         ("--state", setup.state),
+        ("--map", !setup.maps.is_empty()),
         ("--freq", setup.sample_freq.is_some()),
         ("--call-graph", setup.call_graph),
         ("--aux-size", setup.aux_size.is_some()),
@@ -162,6 +163,11 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     // Snapshots and receivers have no place for names of functions.
     let has_place = args.connect.is_none() && conditions.snapshot_on.is_empty();
     let symbols = args.symbols || args.setup.call_graph && has_place;
+    if args.connect.is_some() && !config.setup.maps.is_empty() {
+        return Err(wrong(
+            "--map cannot be used with --connect: a receiver takes no maps",
+        ));
+    }
     let is_named = args.connect.is_some() || args.output.is_some();
     let destination = match args.connect {
         Some(address) => Destination::Receiver {
@@ -178,9 +184,11 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         }),
     };
     let mut command = args.command.into_iter();
+    let mut probes = args.probes;
+    probes.append(&mut config.setup.maps.probes);
     Ok(Record {
         conditions,
-        probes: args.probes,
+        probes,
         setup: config.setup,
         session: config.session,
         is_named,

@@ -8,6 +8,7 @@ use crate::session::channels::{patterns, patterns_of, ChannelArg, ChannelSetup, 
 use crate::session::config::{self, Config};
 use crate::session::functions::{Functions, What};
 use crate::session::given::Given;
+use crate::session::maps::Maps;
 use crate::session::setup::Setup;
 use crate::session::tasks::Tasks;
 use crate::state;
@@ -47,6 +48,7 @@ fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
         }
     }
     Ok(Setup {
+        maps: maps(&args.maps)?,
         clock: args.clock.clone().map(Given::from),
         sample_frequency: args.sample_freq.map(Given::from),
         aux_size: args.aux_size.map(Given::from),
@@ -62,6 +64,15 @@ fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
         state: args.state,
         ..choice
     })
+}
+
+/// Converts the maps of --map.
+pub(super) fn maps(given: &[String]) -> Result<Maps, clap::Error> {
+    let mut maps = Maps::default();
+    for map in given {
+        maps.add(&map.clone().into()).map_err(wrong)?;
+    }
+    Ok(maps)
 }
 
 /// Converts the choice of events and tasks, for the first channel and the `channels` of --channel.

@@ -32,7 +32,7 @@ use rustix::pipe::{pipe_with, PipeFlags};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{self, ExitCode};
 use std::sync::Arc;
-use store::{Claim, Output};
+use store::{maps, Claim, Output};
 use system::signals::Signals;
 use system::Error;
 use terminal::{bytes, conclude, say, tell};
@@ -133,6 +133,10 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     });
     let symbols = symbols.transpose()?;
     watch.begin()?;
+    if !options.setup.maps.is_empty() {
+        // The maps have counted since their definition.
+        session.clear_maps()?;
+    }
     patience::start(session, &mut signals, patience.as_ref())?;
     let stop = StopOnDrop { session, patience };
     // The kernel looks for signals before a step. A signal may have arrived during the last step.
@@ -252,6 +256,8 @@ struct Recorded {
     written: Written,
     /// Whether all read packets are on the disk.
     whole: bool,
+    /// The entries of the session's maps at the end, as the kernel writes them.
+    maps: String,
 }
 
 /// Moves packets to disk by the writer while the command runs. Then moves the packets of the flight recorders.
@@ -286,6 +292,7 @@ fn stream<'a>(
         Begun::Running(mut run) => Ok(Ok((wait(options, &mut run, &over)?, run))),
     });
     drop(stop);
+    let maps = session.maps_text();
     drop(recording);
     let (consumer, mut whole) = writing.end()?;
     let (end, run) = match ended? {
@@ -314,6 +321,8 @@ fn stream<'a>(
         sink,
         written,
         whole,
+        // If the session is gone, `close` reports that.
+        maps: maps.unwrap_or_default(),
     };
     Ok(Recording::Done {
         run,
@@ -374,6 +383,7 @@ fn flight_recorder<'a>(
     };
     let end = wait(options, &mut run, &never)?;
     drop(stop);
+    let maps = session.maps_text();
     if !end.is_wanted {
         return Ok(unwanted(run, end));
     }
@@ -389,6 +399,8 @@ fn flight_recorder<'a>(
         written: consumer.written(),
         sink: consumer.into_sink(),
         whole,
+        // If the session is gone, `close` reports that.
+        maps: maps.unwrap_or_default(),
     };
     Ok(Recording::Done {
         run,
@@ -425,6 +437,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
         sink,
         written,
         whole,
+        maps,
     } = recorded;
     let state = if whole { State::Over } else { State::Failed };
     if !session.exists() {
@@ -447,6 +460,14 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
     let left = kept.saturating_sub(written.records);
     let totals = Totals::of(&total, written.records);
     let ended = sink.end(state, left, &text);
+    let ended = ended.and_then(
+        |()| match (options.destination.directory(), maps.as_str()) {
+            (None, _) | (_, "") => Ok(()),
+            (Some(Directory { path, options }), maps) => {
+                maps::save(path, uuid, maps, options.access)
+            }
+        },
+    );
     match &ended {
         Ok(()) => say_trace(options, &written, whole),
         Err(error) => say(format_args!(

@@ -5,6 +5,7 @@
 use crate::args::{aux_size, filter, pattern};
 use crate::session::channels::{patterns, patterns_of, ChannelSetup, Filter, Texts};
 use crate::session::given::Given;
+use crate::session::maps::Maps;
 use crate::session::setup::Setup;
 use crate::session::tasks::Tasks;
 use control::{BufferSize, Mode, TEXTS};
@@ -43,6 +44,8 @@ struct File {
     pids: Option<Spanned<Vec<u32>>>,
     cgroups: Option<Spanned<Vec<String>>>,
     only: Option<Spanned<bool>>,
+    #[serde(default)]
+    maps: Vec<Spanned<String>>,
     #[serde(default, rename = "channel")]
     channels: Vec<Channel>,
 }
@@ -139,6 +142,10 @@ pub fn parse(file: &str, text: &str) -> Result<Config, String> {
         let channel = source.channel(channel, &channels)?;
         channels.push(channel);
     }
+    let mut maps = Maps::default();
+    for map in parsed.maps {
+        maps.add(&source.spanned(map))?;
+    }
     let only = parsed.only.filter(|only| *only.get_ref());
     Ok(Config {
         session: parsed
@@ -160,6 +167,7 @@ pub fn parse(file: &str, text: &str) -> Result<Config, String> {
                 cgroups: source.optional(parsed.cgroups),
                 only_command: source.optional(only).map(|only| only.map(|_| ())),
             },
+            maps,
             channels,
             ..Setup::default()
         },
@@ -424,6 +432,7 @@ mod tests {
             ("\npids = [-1]\n", "f:2: invalid value"),
             ("\ncontexts = \"tid\"\n", "f:2: invalid type"),
             ("only = \"yes\"\n", "f:1: invalid type"),
+            ("maps = [\"runqlat\",\n\"m a:b by\"]\n", "f:2: \nm a:b by"),
         ] {
             let error = parse("f", text).unwrap_err();
             assert!(error.starts_with(expected), "{text}: {error}");

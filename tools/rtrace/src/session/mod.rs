@@ -12,6 +12,7 @@ pub mod functions;
 pub mod given;
 pub mod leftovers;
 pub mod maker;
+pub mod maps;
 pub mod on_drop;
 pub mod patience;
 pub mod setup;

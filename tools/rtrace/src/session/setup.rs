@@ -6,6 +6,7 @@ use crate::session::channels::{may_pick_nothing, ChannelSetup, Texts};
 use crate::session::functions::Functions;
 use crate::session::given::Given;
 use crate::session::maker::Maker;
+use crate::session::maps::Maps;
 use crate::session::tasks::Tasks;
 use crate::session::temporary::Temporary;
 use control::{events, BufferSize, Channel, Mode, Session, Settings, FIRST_CHANNEL, TEXTS};
@@ -35,6 +36,8 @@ pub struct Setup {
     pub tasks: Tasks,
     /// Choice of the kernel functions to trace.
     pub functions: Functions,
+    /// Maps to count in.
+    pub maps: Maps,
     /// The channels with settings. Other channels stay as they are.
     pub channels: Vec<ChannelSetup>,
 }
@@ -67,6 +70,7 @@ impl Setup {
         self.cpus = typed.cpus.or(self.cpus.take());
         self.state |= typed.state;
         self.tasks.override_with(typed.tasks);
+        self.maps.extend(typed.maps);
     }
 
     /// Sets mode and size of all channels that have none.
@@ -172,7 +176,8 @@ impl Setup {
             name.used(session.set_marker_channel(&name.value))?;
         }
         self.functions.apply(session)?;
-        self.tasks.apply(session)
+        self.tasks.apply(session)?;
+        self.maps.apply(session)
     }
 
     /// Applies the settings to a session that is destroyed at once, to find out what `session` would refuse. A channel

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tables and histograms of maps: of those that were recorded with a trace (`--maps`), and of live ones.
+
+use super::{Analysis, Answer, Missing};
+use serde_json::{json, Map, Value as Json};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::path::Path;
+use store::maps::{self, MapKey, MapRow, MapTable};
+use terminal::{harmless, say};
+use uuid::Uuid;
+
+/// Characters of the longest bar of a histogram.
+const BAR: usize = 40;
+
+/// The maps that were recorded with a trace.
+pub struct Maps(Vec<MapTable>);
+
+impl Maps {
+    /// Reads the maps of the trace in `dir`. If it has none, returns an error.
+    pub fn new(dir: &Path, uuid: Uuid) -> Result<Self, Missing> {
+        let mut tables = maps::read(dir, uuid).unwrap_or_else(|error| {
+            say(error);
+            Vec::new()
+        });
+        tables.iter_mut().for_each(|table| sort(table, None));
+        match tables.is_empty() {
+            false => Ok(Self(tables)),
+            true => Err(Missing {
+                option: "--maps",
+                events: "maps",
+                record: "--map MAP".into(),
+            }),
+        }
+    }
+}
+
+impl Analysis for Maps {
+    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
+        self
+    }
+}
+
+impl Answer for Maps {
+    fn name(&self) -> &'static str {
+        "maps"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        Ok(self.0.iter().map(object).collect())
+    }
+
+    fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
+        for table in &self.0 {
+            writeln!(out, "\nmap {}", harmless(&table.line))?;
+            write(table, rows, out)?;
+            for warning in warnings(table) {
+                writeln!(out, "{warning}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sorts the rows by a column, the largest number first, or by a key. By default by the first column beside the count,
+/// if there is one. The rows of a histogram stay together.
+pub fn sort(table: &mut MapTable, by: Option<&str>) {
+    let default = usize::from(table.columns.len() > 1);
+    let key = table.keys.iter().position(|key| Some(key.as_str()) == by);
+    if let Some(key) = key {
+        return table.rows.sort_by(|a, b| {
+            let of = |row: &MapRow| (row.keys[key].clone(), row.keys.clone(), row.bucket);
+            of(a).cmp(&of(b))
+        });
+    }
+    let column = table
+        .columns
+        .iter()
+        .position(|column| Some(column.as_str()) == by);
+    let column = column.unwrap_or(default);
+    let is_extreme = ["min(", "max("]
+        .iter()
+        .any(|kind| table.columns[column].starts_with(kind));
+    let mut numbers: BTreeMap<Vec<MapKey>, i128> = BTreeMap::new();
+    for row in &table.rows {
+        let number = row.numbers[column];
+        let all = numbers.entry(row.keys.clone());
+        let all = all.and_modify(|all| {
+            *all = match is_extreme {
+                true => number.max(*all),
+                false => number + *all,
+            }
+        });
+        all.or_insert(number);
+    }
+    let place = |row: &MapRow| (numbers.get(&row.keys).copied(), row.keys.clone());
+    table.rows.sort_by(|a, b| {
+        let ((one, keys), (other, others)) = (place(a), place(b));
+        let order = other.cmp(&one).then_with(|| keys.cmp(&others));
+        order.then(a.bucket.cmp(&b.bucket))
+    });
+}
+
+/// Returns what a reader of the table must know: events that are not in it.
+pub fn warnings(table: &MapTable) -> Vec<String> {
+    let dropped = table
+        .unpaired
+        .as_ref()
+        .map_or(0, |unpaired| unpaired.dropped);
+    let lacking = table.lacking;
+    let overflow = table.overflow.first().copied().unwrap_or(0);
+    [
+        (overflow != 0).then(|| {
+            format!("{overflow} events had no room and are not in the table: choose a larger size")
+        }),
+        (dropped != 0)
+            .then(|| format!("{dropped} begins had no room: their durations are missing")),
+        (lacking != 0).then(|| format!("{lacking} events lacked a value and are not in the table")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Returns the table as an object for JSON.
+pub fn object(table: &MapTable) -> Json {
+    let rows = table.rows.iter().map(|row| {
+        let mut object = Map::new();
+        for (name, key) in table.keys.iter().zip(&row.keys) {
+            let value = match key {
+                MapKey::Number(number) => number_value(*number),
+                MapKey::Text(text) => json!(text),
+            };
+            object.insert(name.clone(), value);
+        }
+        if let Some((first, last)) = row.bucket {
+            object.insert("from".to_owned(), number_value(first));
+            object.insert("to".to_owned(), number_value(last));
+        }
+        object.extend(numbers(table, &row.numbers));
+        Json::Object(object)
+    });
+    let mut object = json!({
+        "map": table.name,
+        "keys": table.keys,
+        "columns": table.columns,
+        "rows": rows.collect::<Vec<_>>(),
+        "overflow": Json::Object(numbers(table, &table.overflow).collect()),
+        "lacking": table.lacking,
+    });
+    if let Some(unpaired) = &table.unpaired {
+        object["unmatched"] = json!(unpaired.unmatched);
+        object["repeated"] = json!(unpaired.repeated);
+        object["dropped"] = json!(unpaired.dropped);
+    }
+    object
+}
+
+fn numbers<'a>(
+    table: &'a MapTable,
+    numbers: &'a [i128],
+) -> impl Iterator<Item = (String, Json)> + 'a {
+    let named = table.columns.iter().zip(numbers);
+    named.map(|(name, number)| (name.clone(), number_value(*number)))
+}
+
+/// A number that is at least i64::MIN and at most u64::MAX.
+fn number_value(number: i128) -> Json {
+    match u64::try_from(number) {
+        Ok(number) => json!(number),
+        Err(_) => json!(number as i64),
+    }
+}
+
+/// Writes the table as text: a table, or a histogram for each key.
+pub fn write(table: &MapTable, rows: usize, out: &mut String) -> fmt::Result {
+    if let Some(value) = &table.hist {
+        return histograms(table, value, rows, out);
+    }
+    let heading = table.columns.iter().chain(&table.keys).cloned().collect();
+    let lines = table.rows.iter().take(rows).map(|row| {
+        let keys = row.keys.iter().map(key_text);
+        let numbers = row.numbers.iter().map(i128::to_string);
+        numbers.chain(keys).collect()
+    });
+    let lines: Vec<Vec<String>> = [heading].into_iter().chain(lines).collect();
+    columns(&lines, table.columns.len(), out)?;
+    more(table.rows.len(), rows, out)
+}
+
+fn key_text(key: &MapKey) -> String {
+    harmless(&key.to_string()).into_owned()
+}
+
+/// Writes lines of cells, of which the first `right` are aligned at the right.
+fn columns(lines: &[Vec<String>], right: usize, out: &mut String) -> fmt::Result {
+    let count = lines.first().map_or(0, Vec::len);
+    let widths: Vec<_> = (0..count)
+        .map(|at| lines.iter().map(|line| line[at].chars().count()).max())
+        .collect();
+    for line in lines {
+        let mut text = String::new();
+        for (at, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let width = width.unwrap_or(0);
+            match at < right {
+                true => write!(text, "{cell:>width$}  ")?,
+                false => write!(text, "{cell:<width$}  ")?,
+            }
+        }
+        writeln!(out, "{}", text.trim_end())?;
+    }
+    Ok(())
+}
+
+fn more(all: usize, rows: usize, out: &mut String) -> fmt::Result {
+    match all.saturating_sub(rows) {
+        0 => Ok(()),
+        left => writeln!(out, "and {left} more rows (-n 0 shows all)"),
+    }
+}
+
+/// Writes a histogram for each key, those with the largest counts first.
+fn histograms(table: &MapTable, value: &str, rows: usize, out: &mut String) -> fmt::Result {
+    let mut by_key: BTreeMap<_, BTreeMap<(i128, i128), &MapRow>> = BTreeMap::new();
+    for row in &table.rows {
+        let buckets = by_key.entry(&row.keys).or_default();
+        buckets.insert(row.bucket.unwrap_or_default(), row);
+    }
+    let total = |buckets: &BTreeMap<_, &MapRow>| -> i128 {
+        buckets.values().map(|row| row.numbers[0]).sum()
+    };
+    // In the order of the rows: a key comes where its first row is.
+    let mut sorted = Vec::new();
+    for row in &table.rows {
+        sorted.extend(by_key.remove_entry(&&row.keys));
+    }
+    for (keys, buckets) in sorted.iter().take(rows) {
+        let names = table.keys.iter().zip(keys.iter());
+        let names = names.map(|(name, key)| format!("{name} {}, ", key_text(key)));
+        let names: String = names.collect();
+        writeln!(out, "\n{names}{} events by {value}", total(buckets))?;
+        let largest = buckets.values().map(|row| row.numbers[0]).max();
+        let lines: Vec<_> = buckets
+            .iter()
+            .map(|((first, last), row)| {
+                let length = row.numbers[0] * BAR as i128 / largest.unwrap_or(1).max(1);
+                let range = match first == last {
+                    true => first.to_string(),
+                    false => format!("{}..{}", first.min(last), first.max(last)),
+                };
+                let numbers = row.numbers.iter().map(i128::to_string);
+                let bar = "#".repeat(usize::try_from(length).unwrap_or(0).max(1));
+                let cells = [range].into_iter().chain(numbers);
+                cells.chain([bar]).collect::<Vec<_>>()
+            })
+            .collect();
+        columns(&lines, 1 + table.columns.len(), out)?;
+    }
+    more(sorted.len(), rows, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables() -> Vec<MapTable> {
+        let text = "\
+map bytes e by comm,cpu sum(n) max(n)
+overflow 3 5 5
+lacking 2
+comm cpu count sum(n) max(n)
+\"b\" 0 9 10 7
+\"a\" 1 4 30 8
+
+map sizes e by comm hist(n)
+overflow 0
+lacking 0
+comm n count
+\"a\" 8..8 7
+\"b\" 1..1 5
+\"b\" 16..17 4
+
+";
+        maps::parse(text).unwrap()
+    }
+
+    #[test]
+    fn rows_are_sorted() {
+        let mut tables = tables();
+        let order = |table: &mut MapTable, by| {
+            sort(table, by);
+            let keys = table.rows.iter().map(|row| row.keys[0].to_string());
+            keys.collect::<String>()
+        };
+        for (by, expected) in [
+            (None, "ab"),
+            (Some("count"), "ba"),
+            (Some("max(n)"), "ab"),
+            (Some("cpu"), "ba"),
+            (Some("comm"), "ab"),
+        ] {
+            assert_eq!(order(&mut tables[0], by), expected, "{by:?}");
+        }
+        assert_eq!(order(&mut tables[1], None), "bba");
+        assert_eq!(order(&mut tables[1], Some("comm")), "abb");
+    }
+
+    #[test]
+    fn answers() {
+        let mut tables = tables();
+        tables.iter_mut().for_each(|table| sort(table, None));
+        let maps = Maps(tables);
+        let mut text = String::new();
+        maps.text(&mut text, 1).unwrap();
+        let expected = "
+map bytes e by comm,cpu sum(n) max(n)
+count  sum(n)  max(n)  comm  cpu
+    4      30       8  a     1
+and 1 more rows (-n 0 shows all)
+3 events had no room and are not in the table: choose a larger size
+2 events lacked a value and are not in the table
+
+map sizes e by comm hist(n)
+
+comm b, 9 events by n
+     1  5  ########################################
+16..17  4  ################################
+and 1 more rows (-n 0 shows all)
+";
+        assert_eq!(text, expected);
+        let json = maps.json().unwrap();
+        assert_eq!(json[0]["rows"][0]["sum(n)"], 30);
+        assert_eq!(json[0]["overflow"]["max(n)"], 5);
+        assert_eq!(
+            json[1]["rows"][1],
+            json!({"comm": "b", "from": 16, "to": 17, "count": 4})
+        );
+    }
+}

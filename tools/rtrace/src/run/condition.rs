@@ -3,6 +3,7 @@
 //! Conditions of `--until` and `--snapshot-on`.
 
 use crate::options::Conditions;
+use crate::run::map_limit::MapLimit;
 use control::Session;
 use regex::Regex;
 use rtrace_input::caret::Caret;
@@ -24,6 +25,8 @@ pub enum Condition {
     },
     /// A line of the kernel log matches.
     Log(Regex),
+    /// A value of a map exceeds a limit.
+    Map(MapLimit),
     /// rtrace gets a signal.
     Signal(Signal),
     /// The command ends with a status other than 0.
@@ -57,6 +60,10 @@ impl FromStr for Condition {
             "event" => event(text, at).map_err(|(at, reason)| wrong(at, reason)),
             "log" if rest.is_empty() => Err(wrong(at, "expected a regular expression")),
             "log" => Regex::new(rest).map(Self::Log).map_err(|e| e.to_string()),
+            "map" => match MapLimit::parse(rest) {
+                Ok(limit) => Ok(Self::Map(limit)),
+                Err((within, reason)) => Err(wrong(at + within, reason)),
+            },
             "signal" => SIGNALS
                 .into_iter()
                 .find(|(name, _)| rest.strip_prefix("SIG").unwrap_or(rest) == *name)
@@ -64,7 +71,7 @@ impl FromStr for Condition {
                 .ok_or_else(|| wrong(at, "expected USR1 or USR2")),
             _ => Err(wrong(
                 0,
-                "expected event:PATTERN, log:REGEX, signal:NAME or failure",
+                "expected event:PATTERN, log:REGEX, map:LIMIT, signal:NAME or failure",
             )),
         }
     }
@@ -170,6 +177,7 @@ mod tests {
         let said = |text: &str| match text.parse().unwrap() {
             Condition::Event { pattern, filter } => format!("{pattern} {filter:?}"),
             Condition::Log(regex) => regex.to_string(),
+            Condition::Map(limit) => limit.to_string(),
             Condition::Signal(signal) => signal.as_raw().to_string(),
             Condition::Failure => "failure".to_owned(),
         };
@@ -188,6 +196,7 @@ mod tests {
                 r#"a:b Some("c == \"d if e\"")"#.to_owned(),
             ),
             ("log:BUG: |x y", "BUG: |x y".to_owned()),
+            ("map:m max > 5ms", "map:m max > 5ms".to_owned()),
             ("signal:USR1", Signal::USR1.as_raw().to_string()),
             ("signal:SIGUSR2", Signal::USR2.as_raw().to_string()),
             ("failure", "failure".to_owned()),
@@ -208,6 +217,7 @@ mod tests {
             ("event:a iff b", 8, "expected 'if'"),
             ("event:a if ", 8, "expected 'if'"),
             ("log:", 4, "expected a regular expression"),
+            ("map:m max < 5", 10, "expected '>'"),
             ("signal:KILL", 7, "expected USR1"),
             ("signal", 6, "expected USR1"),
         ] {

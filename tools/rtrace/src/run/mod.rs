@@ -6,5 +6,6 @@ pub mod condition;
 pub mod kernel_log;
 pub mod launch;
 pub mod live;
+pub mod map_limit;
 pub mod watch;
 pub mod workload;

@@ -5,13 +5,14 @@
 use crate::options::Conditions;
 use crate::run::condition::{Condition, Happened};
 use crate::run::kernel_log::KernelLog;
+use crate::run::map_limit::MapWatch;
 use anyhow::Context;
 use control::{Session, Trigger, Triggered};
 use rtrace_input::trigger::Action;
 use std::os::fd::{AsFd, BorrowedFd};
 use terminal::printable;
 
-/// Watched sources: triggers and the kernel log.
+/// Watched sources: triggers, the kernel log and maps.
 #[derive(Debug)]
 pub struct Watch {
     session: Session,
@@ -19,6 +20,7 @@ pub struct Watch {
     /// Number of snapshots that triggers requested and that were reported.
     snapshots: u64,
     log: Option<KernelLog>,
+    maps: Option<MapWatch>,
 }
 
 impl Watch {
@@ -27,19 +29,29 @@ impl Watch {
         conditions.apply(session)?;
         let has_events = conditions.has_events();
         let mut all = conditions.until.iter().chain(&conditions.snapshot_on);
+        let limits = all.clone().filter_map(|condition| match condition {
+            Condition::Map(limit) => Some(limit.clone()),
+            _ => None,
+        });
+        let limits: Vec<_> = limits.collect();
         let has_log = all.any(|condition| matches!(condition, Condition::Log(_)));
         Ok(Self {
             session: session.clone(),
             triggered: has_events.then(|| Triggered::open(session)).transpose()?,
             snapshots: 0,
             log: has_log.then(KernelLog::open).transpose()?,
+            maps: (!limits.is_empty())
+                .then(|| MapWatch::new(limits, session))
+                .transpose()?,
         })
     }
 
     /// File descriptors that become readable when [`look`](Self::look) may find something.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let triggered = self.triggered.iter().map(AsFd::as_fd);
-        triggered.chain(self.log.iter().map(AsFd::as_fd))
+        let log = self.log.iter().map(AsFd::as_fd);
+        let maps = self.maps.iter().map(MapWatch::fd);
+        triggered.chain(log).chain(maps)
     }
 
     /// Must be called just before the session starts. Earlier requests of its triggers do not count.
@@ -54,6 +66,7 @@ impl Watch {
     pub fn end(&mut self) {
         self.triggered = None;
         self.log = None;
+        self.maps = None;
     }
 
     /// Returns a condition that occurred since the last call, if there is one. `conditions` are those given to `new`.
@@ -84,6 +97,17 @@ impl Watch {
             if snapshots > self.snapshots {
                 self.snapshots = snapshots;
                 return Ok(Some(Happened::Snapshot(last)));
+            }
+        }
+        if let Some(maps) = &mut self.maps {
+            if let Some((limit, keys)) = maps.look(&self.session)? {
+                let is_it = |condition: &Condition| matches!(condition, Condition::Map(known) if *known == limit);
+                let of = if keys.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({keys})")
+                };
+                return Ok(conditions.find(is_it, || format!("{limit}{of}")));
             }
         }
         let Some(log) = &mut self.log else {

@@ -5,6 +5,7 @@
 use super::channel::ChannelTarget;
 use super::parse_switch;
 use crate::event::Event;
+use crate::input::hist::is_hist;
 use crate::session::{Enabled, EventFiles};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, READ, READ_WRITE};
@@ -109,6 +110,7 @@ impl EventDirs {
         dir.text::<OneEnable>("enable", READ_WRITE, data)?;
         dir.text::<OneFilter>("filter", READ_WRITE, data)?;
         dir.text::<OneTrigger>("trigger", READ_WRITE, data)?;
+        dir.text::<OneHist>("hist", READ, data)?;
         dir.text::<Format>("format", READ, data)?;
         subsystem.events.push((event.id(), dir), GFP_KERNEL)?;
         Ok(())
@@ -241,8 +243,22 @@ impl TextFile for OneTrigger {
     }
 
     fn store(one: &One, input: &str) -> Result {
+        if is_hist(input) {
+            return one.target.session.set_hist(&one.event, input);
+        }
         let is_it = |event: &Event| event.id() == one.event.id();
         one.target.session.trigger_events("trigger", is_it, input)
+    }
+}
+
+/// The entries of an event's histograms.
+struct OneHist;
+
+impl TextFile for OneHist {
+    type Data = One;
+
+    fn show(one: &One, out: &mut Text) -> Result {
+        one.target.session.write_hists(&one.event, out)
     }
 }
 

@@ -15,6 +15,7 @@ pub mod dynamic;
 pub mod filter;
 pub mod function;
 pub mod glob;
+pub mod hist;
 pub mod map;
 pub mod marker;
 pub mod name;

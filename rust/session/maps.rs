@@ -4,6 +4,8 @@
 //!
 //! As a trigger, a map is attached from its definition until its deletion, independent of starts and stops.
 
+mod hists;
+
 use super::Session;
 use crate::abi::schema::Shown;
 use crate::event::Event;
@@ -36,6 +38,8 @@ struct NamedMap {
     name: CString,
     /// The line that defines it.
     line: CString,
+    /// The line in ftrace's syntax, if the map is a histogram of its event.
+    hist: Option<CString>,
     /// Names of its columns, as in the line.
     columns: CString,
     events: KVVec<Arc<Event>>,
@@ -72,13 +76,14 @@ impl Session {
     pub(super) fn set_maps(&self, text: &str) -> Result {
         for line in text.lines().map(str::trim) {
             if !line.is_empty() {
-                self.set_map(line)?;
+                self.set_map(line, None)?;
             }
         }
         Ok(())
     }
 
-    fn set_map(&self, line: &str) -> Result {
+    /// As [`set_maps`](Self::set_maps), for one line. `hist`: the line in ftrace's syntax.
+    fn set_map(&self, line: &str, hist: Option<CString>) -> Result {
         let parsed = MapLine::parse(line)
             .map_err(|error| self.refuse_map(line, error.at, format_args!("{}", error.reason)))?;
         let map = match parsed {
@@ -103,12 +108,17 @@ impl Session {
             self.refuse(fmt!("set_map: there is a map '{}'", map.name));
             return Err(EEXIST);
         }
-        let new = self.make_map(line, &map)?;
+        let new = self.make_map(line, &map, hist)?;
         self.replace_maps(known.changed(None, Some(new))?)
     }
 
     /// Makes a map, and attaches its probes. `control` must be held.
-    fn make_map(&self, line: &str, definition: &MapDefinition<'_>) -> Result<Arc<NamedMap>> {
+    fn make_map(
+        &self,
+        line: &str,
+        definition: &MapDefinition<'_>,
+        hist: Option<CString>,
+    ) -> Result<Arc<NamedMap>> {
         let wrong = |at, reason: core::fmt::Arguments<'_>| self.refuse_map(line, at, reason);
         let events = self.events_of_map(line, definition.events)?;
         let mut programs: KVVec<Arc<MapProgram>> = KVVec::new();
@@ -179,6 +189,7 @@ impl Session {
         let named = pin_init!(NamedMap {
             name,
             line,
+            hist,
             columns,
             events,
             program,
@@ -371,20 +382,26 @@ impl NamedMap {
             }
             let (own, rest) = words.split_at_checked(part.words()).ok_or(EINVAL)?;
             words = rest;
-            let number = *own.first().ok_or(EINVAL)?;
-            match part {
-                KeyPart::Event => {
-                    let event = self.events.get(number as usize).ok_or(EINVAL)?;
-                    out.write_str(event.name())?;
-                }
-                KeyPart::Number(_, integer) => write_number(number, integer.shown, out)?,
-                KeyPart::Bucket(of) if of.is_signed() => {
-                    let last = bucket::last_signed(number);
-                    write!(out, "{}..{}", number as i64, last as i64)?;
-                }
-                KeyPart::Bucket(_) => write!(out, "{number}..{}", bucket::last(number))?,
-                KeyPart::Text(..) => write_text(own, out)?,
+            self.write_part(part, own, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a part of a key, which has these words.
+    fn write_part(&self, part: &KeyPart, own: &[u64], out: &mut Text) -> Result {
+        let number = *own.first().ok_or(EINVAL)?;
+        match part {
+            KeyPart::Event => {
+                let event = self.events.get(number as usize).ok_or(EINVAL)?;
+                out.write_str(event.name())?;
             }
+            KeyPart::Number(_, integer) => write_number(number, integer.shown, out)?,
+            KeyPart::Bucket(of) if of.is_signed() => {
+                let last = bucket::last_signed(number);
+                write!(out, "{}..{}", number as i64, last as i64)?;
+            }
+            KeyPart::Bucket(_) => write!(out, "{number}..{}", bucket::last(number))?,
+            KeyPart::Text(..) => write_text(own, out)?,
         }
         Ok(())
     }

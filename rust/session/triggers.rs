@@ -9,6 +9,7 @@
 use super::{Session, Sessions};
 use crate::event::Event;
 use crate::input::filter::error::Error as WrongFilter;
+use crate::input::hist::HIST;
 use crate::input::pattern::Pattern;
 use crate::input::trigger as input;
 use crate::input::trigger::Action;
@@ -305,16 +306,17 @@ impl Session {
         &self.trigger_changes
     }
 
-    /// Writes the triggers of an event, one per line, in the form in which they can be set again.
+    /// Writes the triggers and histograms of an event, one per line, in the form in which they can be set again.
     pub(crate) fn write_triggers_of(&self, event: &Event, out: &mut Text) -> Result {
+        let has_hists = self.write_hist_lines(event, out)?;
         let triggers = self.triggers();
         let mut of_event = triggers.of(event).peekable();
-        if of_event.peek().is_none() {
+        if of_event.peek().is_none() && !has_hists {
             // The text that ftrace shows if an event has no trigger.
             out.write_str("# Available triggers:\n#")?;
             let mut actions = Action::ALL.into_iter();
             actions.try_for_each(|action| write!(out, " {}", action.name()))?;
-            out.write_str("\n")?;
+            writeln!(out, " {HIST}")?;
         }
         of_event.try_for_each(|trigger| writeln!(out, "{trigger}"))?;
         Ok(())

@@ -248,7 +248,7 @@ impl Context {
     }
 
     /// The field of the task that contains the context in the form of the record.
-    fn field_of_task(self) -> Option<TaskWord> {
+    pub(crate) fn field_of_task(self) -> Option<TaskWord> {
         match self.load()? {
             Load::Short(ShortLoad::Number(number)) => number.word(),
             _ => None,

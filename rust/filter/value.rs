@@ -29,6 +29,17 @@ pub(super) enum ValuePlace {
     Text(TextAt),
 }
 
+/// The place of a value that is at the same place of all records.
+#[derive(Clone, Copy, Debug)]
+pub enum FixedPlace {
+    /// A number at this offset.
+    Number(usize),
+    /// A text of 16 bytes at this offset.
+    Text(usize),
+    /// The context with this id.
+    Context(u8),
+}
+
 impl Value {
     pub(super) const fn new(
         steps: [Step; MAX_PASSED],
@@ -48,6 +59,22 @@ impl Value {
         match self.place {
             ValuePlace::Number(_, integer) => Some(integer),
             ValuePlace::Text(_) => None,
+        }
+    }
+
+    /// The value's place, if all records have the value at the same one.
+    pub fn fixed_place(&self) -> Option<FixedPlace> {
+        match self.place {
+            ValuePlace::Number(NumberAt { source, at }, _) => match source {
+                NumberSource::Context => Some(FixedPlace::Context(at as u8)),
+                NumberSource::Far(_) => None,
+                _ => Some(FixedPlace::Number(at as usize)),
+            },
+            ValuePlace::Text(TextAt::Context(id)) => Some(FixedPlace::Context(id)),
+            ValuePlace::Text(TextAt::Record(bytes)) => match bytes.extent {
+                Extent::Fixed(16) if !bytes.is_far => Some(FixedPlace::Text(bytes.at as usize)),
+                _ => None,
+            },
         }
     }
 

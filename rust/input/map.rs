@@ -13,7 +13,8 @@
 //! ```
 //!
 //! A key and a value are names of fields or contexts. A key can also be `event`, the name of the event. With `from`,
-//! `duration` is a value: the time since the latest of these events whose values of `match` are the same.
+//! `duration` is a value: the time since the latest of these events whose values of `match` are the same. Without
+//! `from`, `duration` is the field of that name.
 
 use super::caret;
 use super::name;
@@ -148,8 +149,6 @@ pub enum MapReason {
     NoFrom,
     /// The two sides of `match` have different numbers of values, or more than [`MAX_MATCHED`].
     NoMatch,
-    /// `duration` without `from`.
-    NoDuration,
     /// Not a size.
     NoSize,
     /// No filter after `if`.
@@ -177,7 +176,6 @@ impl fmt::Display for MapReason {
                     "expected at most {MAX_MATCHED} values, and as many after ':' as before"
                 )
             }
-            Self::NoDuration => "a duration needs 'from EVENT'",
             Self::NoSize => return write!(f, "expected a number from 1 to {MAX_SIZE}"),
             Self::NoFilter => "expected a filter after 'if'",
         })
@@ -226,7 +224,7 @@ impl<'a> MapLine<'a> {
             rest.skip_space();
             let (at, text) = (rest.at, rest.left());
             if text.is_empty() {
-                return map.checked();
+                return Ok(MapLine::Define(map));
             }
             let twice = Error {
                 at,
@@ -295,34 +293,13 @@ impl<'a> MapLine<'a> {
                         return rest.error(MapReason::NoFilter);
                     }
                     map.filter = Some(LinePart { text, at });
-                    return map.checked();
+                    return Ok(MapLine::Define(map));
                 }
                 _ => {
                     let reason = MapReason::NoClause;
                     return Err(Error { at, reason });
                 }
             }
-        }
-    }
-}
-
-impl<'a> MapDefinition<'a> {
-    /// Values of the columns and of the histogram.
-    pub fn values(&self) -> impl Iterator<Item = LinePart<'a>> + '_ {
-        let columns = self.columns.iter().flatten().map(|(_, value)| *value);
-        columns.chain(self.hist)
-    }
-
-    /// Checks that a duration has a begin.
-    fn checked(self) -> Result<MapLine<'a>, Error> {
-        let mut values = self.values();
-        let duration = values.find(|value| value.text == DURATION);
-        match duration.filter(|_| self.begins.is_none()) {
-            Some(LinePart { at, .. }) => {
-                let reason = MapReason::NoDuration;
-                Err(Error { at, reason })
-            }
-            None => Ok(MapLine::Define(self)),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! A reader adds up the tables of all CPUs, and stops none of them.
 //!
 //! [`Pairs`](pairs::Pairs) measure durations: from an event to another one with the same key, on any CPUs.
+//! [`NumberBegins`](begins::NumberBegins) do the same for keys that are one small number, at a lower cost.
 //!
 //! The code has no pointer, no kernel call and no allocation; the caller provides the words.
 //! kbuild compiles these files into the module; cargo compiles the same files for the tests.
@@ -20,6 +21,7 @@
 //! | minima, maxima (slot) | writer | local cmpxchg |
 //! | state (slot of pairs) | any CPU | shared cmpxchg to changing, then a release store |
 //! | key, time (slot of pairs) | the context that changes the slot | store |
+//! | begin of a small number | any CPU | shared cmpxchg |
 //!
 //! # Contexts
 //!
@@ -34,6 +36,7 @@
 #![cfg_attr(not(MODULE), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod begins;
 pub mod bucket;
 mod hash;
 pub mod pairs;

@@ -174,6 +174,37 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
         self.add(self.overflow_values(), numbers);
     }
 
+    /// As [`update`](Self::update), for a key of `K` words, which is the size of the table's keys, if the
+    /// key is in the first of its slots. Returns whether it is.
+    #[inline(always)]
+    pub fn update_known<const K: usize>(&self, key: &[u64; K], numbers: &[u64]) -> bool {
+        let hash = hash(key);
+        let first = hash.wrapping_shr(u64::BITS.wrapping_sub(self.shape.slot_bits)) as usize;
+        let values = self.known(first, hash | READY, key);
+        if let Some(values) = values {
+            self.add(values, numbers);
+        }
+        values.is_some()
+    }
+
+    /// Returns the values of the slot if it has this key.
+    #[inline(always)]
+    fn known<const K: usize>(&self, index: usize, ready: u64, key: &[u64; K]) -> Option<&[W]> {
+        let size = STATE_WORDS
+            .wrapping_add(K)
+            .wrapping_add(COUNT_WORDS)
+            .wrapping_add(self.shape.column_count);
+        let slot = self.words.as_ref().get(index.wrapping_mul(size)..)?;
+        let (state, rest) = slot.split_first()?;
+        let (known, values) = rest.split_at_checked(K)?;
+        let is_same = state.load() == ready
+            && known
+                .iter()
+                .zip(key)
+                .all(|(word, value)| word.load() == *value);
+        is_same.then_some(values)
+    }
+
     /// Returns the values of the slot if it has this key, or is free and takes it.
     #[inline(always)]
     fn find(&self, index: usize, ready: u64, key: &[u64]) -> Option<&[W]> {

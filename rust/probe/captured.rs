@@ -27,29 +27,30 @@ use kernel::sync::Arc;
 pub(crate) const LONGEST: usize = 1024;
 
 /// Bits that say what a probe looks at before it records.
-struct Look;
+pub(super) struct Look;
 
 impl Look {
     /// The task of the event: only some tasks are recorded.
-    const TASKS: u64 = 1 << 0;
+    pub(super) const TASKS: u64 = 1 << 0;
     /// The record's fields: there is a filter.
-    const FIELDS: u64 = 1 << 1;
+    pub(super) const FIELDS: u64 = 1 << 1;
     /// Contexts. They are written directly into the record, unless [`CALLS`](Self::CALLS) is set.
-    const CONTEXTS: u64 = 1 << 2;
+    pub(super) const CONTEXTS: u64 = 1 << 2;
     /// Contexts that cannot be written directly into the record.
-    const CALLS: u64 = 1 << 3;
+    pub(super) const CALLS: u64 = 1 << 3;
     /// The record format is not the default one, [`CompactTsc`].
-    const FORMAT: u64 = 1 << 4;
+    pub(super) const FORMAT: u64 = 1 << 4;
     /// The cgroup of the current task.
-    const CGROUP: u64 = 1 << 5;
+    pub(super) const CGROUP: u64 = 1 << 5;
     /// The probe is for a trigger or a map, and records nothing.
-    const NO_RECORD: u64 = 1 << 6;
+    pub(super) const NO_RECORD: u64 = 1 << 6;
     /// The probe is disabled: no event is wanted.
-    const NOTHING: u64 = 1 << 7;
+    pub(super) const NOTHING: u64 = 1 << 7;
     /// Contexts that are written in a loop.
-    const LIST: u64 = 1 << 8;
+    pub(super) const LIST: u64 = 1 << 8;
     /// The bits that only [`Probe::take_any`] handles.
-    const LATER: u64 = Self::CALLS | Self::FORMAT | Self::CGROUP | Self::NO_RECORD | Self::NOTHING;
+    pub(super) const LATER: u64 =
+        Self::CALLS | Self::FORMAT | Self::CGROUP | Self::NO_RECORD | Self::NOTHING;
 }
 
 impl Probe {
@@ -251,7 +252,7 @@ impl Probe {
 
     /// Whether a record is wanted. [`None`]: there is no filter, or one number of the record does not decide it.
     #[inline(always)]
-    fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
+    pub(super) fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
         let guard = NoPreempt::new();
         self.filter.get(&guard)?.decides(number)
     }
@@ -378,6 +379,7 @@ impl Probe {
             }
             .record(self.destination(recorder)),
             Taker::Trigger(trigger) => trigger.fire(now),
+            Taker::Map(map) if map.update_at_once(|_| None) => {}
             Taker::Map(map) => {
                 let (len, write) = tail_alone(fields);
                 match Capture::<LONGEST>::new().fill(len, write) {
@@ -460,7 +462,7 @@ impl Probe {
     /// Whether the current task or the task that the event is about is wanted, as in ftrace. Triggers ignore
     /// tasks.
     #[inline(always)]
-    fn is_of_wanted_task(&self, about: impl FnOnce() -> Option<i32>) -> bool {
+    pub(super) fn is_of_wanted_task(&self, about: impl FnOnce() -> Option<i32>) -> bool {
         let guard = NoPreempt::new();
         self.tasks.wants(Task::current().tid(), &guard)
             || about().is_some_and(|tid| self.tasks.wants(tid, &guard))

@@ -145,6 +145,11 @@ impl Probe {
         }
     }
 
+    /// Whether the probe updates a map.
+    pub(crate) fn has_map(&self) -> bool {
+        matches!(self.taker, Taker::Map(_))
+    }
+
     /// The trigger of the probe, if it has one.
     pub(crate) fn trigger(&self) -> Option<&Arc<Trigger>> {
         match &self.taker {

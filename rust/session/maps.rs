@@ -16,7 +16,8 @@ use crate::map::bucket;
 use crate::map::table::MapEntry;
 use crate::probe::filter::Refusal;
 use crate::probe::map::{
-    KeyPart, Map, MapAtEvent, MapProgram, Matched, MissedUpdate, PartReason, Role, WrongPart,
+    Durations, KeyPart, Map, MapAtEvent, MapProgram, Matched, MissedUpdate, PartReason, Role,
+    WrongPart,
 };
 use crate::probe::Probe;
 use crate::source::attached::AttachedProbes;
@@ -143,7 +144,7 @@ impl Session {
             let at = definition.keys.map_or(0, |keys| keys.at);
             wrong(at, format_args!("the key has more than 64 bytes"))
         })?;
-        let map = Map::new(shape, definition.begins.is_some())?;
+        let map = Map::new(shape, Durations::of(definition)?)?;
         let mut probes = AttachedProbes::new(&self.sources);
         for ((place, event), program) in (0..).zip(&events).zip(&programs) {
             let filter = match definition.filter {

@@ -3,12 +3,20 @@
 //! Types that a field of an event can have, and records of such fields.
 
 use crate::abi::schema::FieldType;
+use crate::probe::map::words_of;
 use crate::record::memory::{payload, Payload};
 
 /// A fixed-size field: how it lies in the record is its own type, how it is shown is `TYPE`.
 pub(crate) trait FieldValue: Payload {
     /// As the schema says it.
     const TYPE: FieldType<'static>;
+
+    /// The words of a map's key: of a number, the number, sign-extended if it is signed, and 0; of a text of 16
+    /// bytes, its words.
+    #[inline(always)]
+    fn words(self) -> Option<[u64; 2]> {
+        None
+    }
 
     /// Itself, if it is of the type that ids of tasks have.
     #[inline(always)]
@@ -27,6 +35,11 @@ macro_rules! integer_fields {
     ($($t:ty => $shown:ident $(as $id:ident)?;)*) => { $(
         impl FieldValue for $t {
             const TYPE: FieldType<'static> = FieldType::$shown(<$t>::BITS as u8);
+            #[inline(always)]
+            #[allow(clippy::cast_lossless)] // Not all conversions are lossless.
+            fn words(self) -> Option<[u64; 2]> {
+                Some([self as u64, 0])
+            }
             $(
                 #[inline(always)]
                 fn $id(self) -> Option<i32> {
@@ -73,6 +86,10 @@ impl Hex {
 
 impl FieldValue for Hex {
     const TYPE: FieldType<'static> = FieldType::hex(64);
+    #[inline(always)]
+    fn words(self) -> Option<[u64; 2]> {
+        Some([self.value, 0])
+    }
 }
 
 impl Hex32 {
@@ -85,6 +102,10 @@ impl Hex32 {
 
 impl FieldValue for Hex32 {
     const TYPE: FieldType<'static> = FieldType::hex(32);
+    #[inline(always)]
+    fn words(self) -> Option<[u64; 2]> {
+        Some([self.value.into(), 0])
+    }
 }
 
 impl KernelAddress {
@@ -102,6 +123,11 @@ impl FieldValue for KernelAddress {
 /// Text, padded with NUL.
 impl<const N: usize> FieldValue for [u8; N] {
     const TYPE: FieldType<'static> = FieldType::text(N as u32);
+    #[inline(always)]
+    fn words(self) -> Option<[u64; 2]> {
+        let text = *self.first_chunk::<16>()?;
+        (N == 16).then(|| words_of(text))
+    }
 }
 
 /// Defines the record of an event as a struct: the type of each field says how the field is shown, and `FIELDS` is their

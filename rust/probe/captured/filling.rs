@@ -141,6 +141,7 @@ impl Probe {
                 trigger.fire(Moment::new(&NoPreempt::new(), 1));
                 None
             }
+            Taker::Map(map) if look & Look::FIELDS == 0 && map.update_at_once(|_| None) => None,
             Taker::Recorder(_) if look & Look::FIELDS == 0 && self.contexts.is_empty() => {
                 self.begin_any(self.route.direct().enter(), room, len)
             }

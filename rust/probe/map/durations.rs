@@ -6,19 +6,28 @@ use super::program::{find_integer, WrongPart};
 use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
 use crate::filter::value::Value;
-use crate::input::map::{LinePart, MAX_MATCHED};
-use crate::map::pairs::{BeginResult, Pairs, PAIR_WORDS};
+use crate::input::map::{LinePart, MapDefinition, MAX_MATCHED};
+use crate::map::begins::{NumberBegins, BEGIN_LIMIT, BEGIN_WORDS};
+use crate::map::pairs::{BeginResult, EndResult, Pairs, PAIR_WORDS};
 use crate::probe::filter::Now;
 use crate::probe::stopwatch::Stopwatch;
+use crate::sys::args::Task;
 use kernel::prelude::*;
 
 /// Begins that wait for their ends.
-pub(super) struct Durations {
-    pairs: Pairs<SharedWord, SharedWords>,
+///
+/// A key that is one number, such as a thread, has its begin in `begins`. Other keys, and large numbers, have it in
+/// `pairs`.
+pub(crate) struct Durations {
+    begins: Option<NumberBegins<SharedWord, SharedWords>>,
+    /// [`None`]: all keys are in `begins`.
+    pairs: Option<Pairs<SharedWord, SharedWords>>,
+    /// Whether the keys are ids of threads.
+    is_of_threads: bool,
     stopwatch: Stopwatch,
 }
 
-/// Number of slots for begins.
+/// Number of slots of `pairs`.
 const BEGINS: usize = 1 << 14;
 
 const _: () = assert!(MAX_MATCHED == PAIR_WORDS);
@@ -30,6 +39,17 @@ impl AsRef<[SharedWord]> for SharedWords {
     #[inline(always)]
     fn as_ref(&self) -> &[SharedWord] {
         &self.0
+    }
+}
+
+impl SharedWords {
+    /// Makes words that are 0. May sleep.
+    fn new(count: usize) -> Result<Self> {
+        let mut words = VVec::with_capacity(count, GFP_KERNEL)?;
+        for _ in 0..count {
+            words.push(SharedWord::new(0), GFP_KERNEL)?;
+        }
+        Ok(Self(words))
     }
 }
 
@@ -55,6 +75,14 @@ impl Matched {
         Ok(Self(values))
     }
 
+    /// The value, if there is only one.
+    pub(super) fn number(&self) -> Option<&Value> {
+        match &self.0[..] {
+            [number] => Some(number),
+            _ => None,
+        }
+    }
+
     #[inline(always)]
     pub(super) fn load(&self, record: &[u8], now: &Now<'_>) -> Option<[u64; PAIR_WORDS]> {
         let mut key = [0; PAIR_WORDS];
@@ -66,34 +94,116 @@ impl Matched {
 }
 
 impl Durations {
-    /// Makes an empty table. May sleep.
-    pub(super) fn new() -> Result<Self> {
-        let count = Pairs::<SharedWord, SharedWords>::words(BEGINS);
-        let mut words = VVec::with_capacity(count, GFP_KERNEL)?;
-        for _ in 0..count {
-            words.push(SharedWord::new(0), GFP_KERNEL)?;
+    /// Makes empty tables for the durations of this map, if it has any. May sleep.
+    pub(crate) fn of(definition: &MapDefinition<'_>) -> Result<Option<Self>> {
+        if definition.begins.is_none() {
+            return Ok(None);
         }
-        Ok(Self {
-            pairs: Pairs::new(SharedWords(words), BEGINS),
+        let names = definition
+            .matched
+            .into_iter()
+            .flat_map(|(begin, end)| [begin, end]);
+        let is_alone = names.clone().all(|side| side.items().count() == 1);
+        let is_thread =
+            |side: LinePart<'_>| side.text.ends_with("tid") || side.text.ends_with("pid");
+        let is_of_threads = is_alone && names.clone().all(is_thread);
+        let begins = match is_alone {
+            true => Some(NumberBegins::new(SharedWords::new(BEGIN_WORDS)?)),
+            false => None,
+        };
+        let pairs = match is_of_threads {
+            true => None,
+            false => {
+                let words = Pairs::<SharedWord, SharedWords>::words(BEGINS);
+                Some(Pairs::new(SharedWords::new(words)?, BEGINS))
+            }
+        };
+        Ok(Some(Self {
+            begins,
+            pairs,
+            is_of_threads,
             stopwatch: Stopwatch::best(),
-        })
+        }))
     }
 
-    /// Notes the begin of a key. Functions of their own, because only these have a LOCK prefix. Any context, NMI
-    /// included.
+    /// The table for a number, and the number's name in it: the idle threads have the same id.
+    #[inline(always)]
+    fn begins_of(&self, number: u64) -> Option<(&NumberBegins<SharedWord, SharedWords>, u64)> {
+        let number = match number {
+            0 if self.is_of_threads => BEGIN_LIMIT
+                .wrapping_sub(1)
+                .wrapping_sub(Task::current().cpu() as u64),
+            number => number,
+        };
+        match &self.begins {
+            Some(begins) if number < BEGIN_LIMIT => Some((begins, number)),
+            _ => None,
+        }
+    }
+
+    // Functions of their own, because only these have a LOCK prefix.
+
+    /// Notes the begin of a key that is one number. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
+    pub(super) fn begin_number(&self, number: u64) -> BeginResult {
+        match self.begins_of(number) {
+            Some((begins, number)) => begins.begin(number, self.stopwatch.read()),
+            None => self.begin_pair(&[number, 0]),
+        }
+    }
+
+    /// As [`end`](Self::end), for a key that is one number.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    pub(super) fn end_number(&self, number: u64) -> (Option<u64>, u64) {
+        let Some((begins, number)) = self.begins_of(number) else {
+            return self.end_pair(&[number, 0]);
+        };
+        let now = self.stopwatch.read();
+        self.ended(begins.end(number, now), now)
+    }
+
+    /// Notes the begin of a key. Any context, NMI included.
+    #[inline(always)]
     pub(super) fn begin(&self, key: &[u64; PAIR_WORDS]) -> BeginResult {
-        self.pairs.begin(key, self.stopwatch.read())
+        match self.begins {
+            Some(_) => self.begin_number(key[0]),
+            None => self.begin_pair(key),
+        }
     }
 
     /// Ends the latest begin of a key. Returns the nanoseconds since then, if there is one, and the number of earlier
     /// begins of the key. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn end(&self, key: &[u64; PAIR_WORDS]) -> (Option<u64>, u64) {
+        match self.begins {
+            Some(_) => self.end_number(key[0]),
+            None => self.end_pair(key),
+        }
+    }
+
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    pub(super) fn end(&self, key: &[u64; PAIR_WORDS]) -> (Option<u64>, u64) {
+    fn begin_pair(&self, key: &[u64; PAIR_WORDS]) -> BeginResult {
+        match &self.pairs {
+            Some(pairs) => pairs.begin(key, self.stopwatch.read()),
+            None => BeginResult::Busy,
+        }
+    }
+
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn end_pair(&self, key: &[u64; PAIR_WORDS]) -> (Option<u64>, u64) {
         let now = self.stopwatch.read();
-        let end = self.pairs.end(key);
+        match &self.pairs {
+            Some(pairs) => self.ended(pairs.end(key), now),
+            None => (None, 0),
+        }
+    }
+
+    #[inline(always)]
+    fn ended(&self, end: EndResult, now: u64) -> (Option<u64>, u64) {
         let took = end.since.map(|since| self.stopwatch.ns_between(since, now));
         (took, end.repeated)
     }

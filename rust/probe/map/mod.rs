@@ -4,10 +4,12 @@
 
 mod durations;
 mod program;
+mod quick;
 mod tables;
 
-pub(crate) use durations::Matched;
+pub(crate) use durations::{Durations, Matched};
 pub(crate) use program::{KeyPart, MapProgram, PartReason, WrongPart};
+pub(crate) use quick::words_of;
 pub(crate) use tables::{MissedUpdate, Sums};
 
 use super::filter::{Filter, Now};
@@ -16,9 +18,9 @@ use crate::context::Moment;
 use crate::map::table::MapShape;
 use crate::sys::errno::enodata;
 use crate::sys::rcu::RcuArc;
-use durations::Durations;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use quick::{Counted, Quick};
 use tables::{CpuTable, Tables};
 
 /// A map of a session: the tables that its probes update.
@@ -31,14 +33,10 @@ pub(crate) struct Map {
 }
 
 impl Map {
-    /// Makes an empty map, which measures durations or not. May sleep.
-    pub(crate) fn new(shape: MapShape, measures: bool) -> Result<Arc<Self>> {
+    /// Makes an empty map, which measures these durations. May sleep.
+    pub(crate) fn new(shape: MapShape, durations: Option<Durations>) -> Result<Arc<Self>> {
         let tables = RcuArc::new();
         tables.replace(Some(Tables::new(shape)?));
-        let durations = match measures {
-            true => Some(Durations::new()?),
-            false => None,
-        };
         let map = Self {
             shape,
             tables,
@@ -76,6 +74,10 @@ pub(crate) struct MapAtEvent {
     map: Arc<Map>,
     role: Role,
     filter: Option<Arc<Filter>>,
+    /// The update without a record, if the role needs none.
+    quick: Option<Quick>,
+    /// The same, if it only counts by one key.
+    counted: Option<Counted>,
 }
 
 /// The part of an event in a map.
@@ -93,7 +95,15 @@ pub(crate) enum Role {
 impl MapAtEvent {
     /// Makes it for an event that has this role.
     pub(crate) fn new(map: Arc<Map>, role: Role, filter: Option<Arc<Filter>>) -> Self {
-        Self { map, role, filter }
+        let quick = Quick::of(&role);
+        let counted = quick.as_ref().and_then(Quick::counted);
+        Self {
+            map,
+            role,
+            filter,
+            quick,
+            counted,
+        }
     }
 
     /// The filter for the event's records.

@@ -80,10 +80,10 @@ impl KeyPart {
 }
 
 /// The value of a column.
-struct ColumnValue {
-    number: MapNumber,
+pub(super) struct ColumnValue {
+    pub(super) number: MapNumber,
     /// Inverted bits of the number: [`SIGN`] if numbers are compared as signed ones.
-    inverted: u64,
+    pub(super) inverted: u64,
 }
 
 /// The program of a map at one event: the places of keys and values in the event's records.
@@ -111,13 +111,18 @@ impl MapProgram {
             };
             keys.push(part, GFP_KERNEL)?;
         }
+        let measures = definition.begins.is_some();
+        let number_of = |part: LinePart<'_>| match part.text {
+            DURATION if measures => Ok(MapNumber::Duration),
+            _ => find_number(fields.clone(), part),
+        };
         if let Some(part) = definition.hist {
-            let number = find_number(fields.clone(), part)?;
+            let number = number_of(part)?;
             keys.push(KeyPart::Bucket(number), GFP_KERNEL)?;
         }
         let mut columns = KVec::new();
         for (kind, part) in definition.columns.iter().flatten() {
-            let number = find_number(fields.clone(), *part)?;
+            let number = number_of(*part)?;
             let is_compared = !matches!(kind, ColumnKind::Sum);
             let inverted = match number.is_signed() && is_compared {
                 true => SIGN,
@@ -142,6 +147,11 @@ impl MapProgram {
     /// The keys.
     pub(crate) fn keys(&self) -> &[KeyPart] {
         &self.keys
+    }
+
+    /// The values of the columns.
+    pub(super) fn columns(&self) -> &[ColumnValue] {
+        &self.columns
     }
 
     /// Whether the columns of the map's tables have the form that this event's values need.
@@ -229,6 +239,8 @@ pub(crate) struct WrongPart {
 pub(crate) enum PartReason {
     /// The event lacks the value, or has another one of that name.
     Value(FilterReason),
+    /// The event has no duration, and the map measures none.
+    NoDuration,
     /// The value is a text.
     Text,
     /// The value is an address of the kernel.
@@ -248,6 +260,7 @@ impl core::fmt::Display for PartReason {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Value(reason) => write!(f, "{reason}"),
+            Self::NoDuration => f.write_str("a duration needs 'from EVENT'"),
             Self::Text => f.write_str("a text is not a number"),
             Self::Address => f.write_str("an address of the kernel is not a number"),
             Self::Memory => f.write_str("there is no memory"),
@@ -285,10 +298,14 @@ pub(super) fn find_number<'a>(
     fields: impl Iterator<Item = Field<'a>> + Clone,
     part: LinePart<'_>,
 ) -> Result<MapNumber, WrongPart> {
-    if part.text == DURATION {
-        return Ok(MapNumber::Duration);
-    }
-    let (value, integer) = find_integer(fields, part)?;
+    let found = find_integer(fields, part).map_err(|wrong| match wrong.reason {
+        PartReason::Value(_) if part.text == DURATION => WrongPart {
+            reason: PartReason::NoDuration,
+            ..wrong
+        },
+        _ => wrong,
+    });
+    let (value, integer) = found?;
     if integer.shown == Shown::Address {
         let (at, reason) = (part.at, PartReason::Address);
         return Err(WrongPart { at, reason });

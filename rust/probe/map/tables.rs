@@ -155,6 +155,22 @@ impl CpuTable {
         }
     }
 
+    /// Updates a key of `K` words, which is the size of the table's keys.
+    #[inline(always)]
+    pub(super) fn update_exactly<const K: usize>(&self, key: &[u64; K], numbers: &[u64]) {
+        if !self.table.update_known(key, numbers) {
+            self.update_unknown(key, numbers);
+        }
+    }
+
+    /// Updates a key that is not in the first of its slots, or not yet in the table.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn update_unknown(&self, key: &[u64], numbers: &[u64]) {
+        self.table.update(key, numbers);
+    }
+
     #[inline(always)]
     pub(super) fn update(
         &self,
@@ -169,13 +185,9 @@ impl CpuTable {
             let Some(key) = matched.load(record, now) else {
                 return self.count(MissedUpdate::Lacking);
             };
-            let (ended, repeated) = durations.end(&key);
-            if repeated != 0 {
-                self.add(MissedUpdate::Repeated, repeated);
-            }
-            duration = match ended {
+            duration = match self.ended(durations.end(&key)) {
                 Some(duration) => duration,
-                None => return self.count(MissedUpdate::Unmatched),
+                None => return,
             };
         }
         let (mut key, mut numbers) = ([0; MAX_KEY], [0; MAX_COLUMNS]);
@@ -190,13 +202,43 @@ impl CpuTable {
         let Some(durations) = &map.durations else {
             return;
         };
-        let Some(key) = matched.load(record, now) else {
-            return self.count(MissedUpdate::Lacking);
-        };
-        match durations.begin(&key) {
+        match matched.load(record, now) {
+            Some(key) => self.begun(durations.begin(&key)),
+            None => self.count(MissedUpdate::Lacking),
+        }
+    }
+
+    /// Begins the duration of a number. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn begin_number(&self, map: &Map, number: u64) {
+        if let Some(durations) = &map.durations {
+            self.begun(durations.begin_number(number));
+        }
+    }
+
+    /// Ends the duration of a number. [`None`]: it has no begin. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn end_number(&self, map: &Map, number: u64) -> Option<u64> {
+        self.ended(map.durations.as_ref()?.end_number(number))
+    }
+
+    #[inline(always)]
+    fn begun(&self, result: BeginResult) {
+        match result {
             BeginResult::New => {}
             BeginResult::Repeated => self.count(MissedUpdate::Repeated),
             BeginResult::Evicted | BeginResult::Busy => self.count(MissedUpdate::Dropped),
         }
+    }
+
+    #[inline(always)]
+    fn ended(&self, (duration, repeated): (Option<u64>, u64)) -> Option<u64> {
+        if repeated != 0 {
+            self.add(MissedUpdate::Repeated, repeated);
+        }
+        if duration.is_none() {
+            self.count(MissedUpdate::Unmatched);
+        }
+        duration
     }
 }

@@ -3,7 +3,7 @@
 //! The events of system calls as sources.
 
 use super::describe::Call;
-use super::probe::{handlers, CallProbes};
+use super::probe::{handlers, updating, CallProbes};
 use super::{calls, Direction};
 use crate::abi::schema::Field;
 use crate::source::attached::AttachedProbes;
@@ -71,6 +71,7 @@ impl EventSource for CallEvent {
             }
             return Ok(());
         }
+        let has_map = probe.has_map();
         let calls = CallProbes::new(direction)?;
         calls.set(call, &probe);
         let handlers = handlers(direction);
@@ -78,6 +79,7 @@ impl EventSource for CallEvent {
             Some(channel) => to
                 .calls
                 .attach(tracepoint, handlers.select(channel.setup()), calls),
+            None if has_map => to.calls.attach_last(tracepoint, updating(direction), calls),
             // The format does not matter: the probe of a trigger records nothing.
             None => to
                 .calls

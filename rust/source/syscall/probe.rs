@@ -6,15 +6,16 @@ use super::plan::{self, Pieces, Plan, Plans, SyscallRecord};
 use super::{Call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::{Buffer, Entered, Waiting};
-use crate::probe::handlers::{handlers, Handlers};
+use crate::probe::handlers::{handler, handlers, Handlers};
 use crate::probe::Probe;
-use crate::record::format::Format;
+use crate::record::format::{CompactTsc, Format};
 use crate::record::gate::Place;
 use crate::record::header::EventHeader;
 use crate::record::memory::tail_alone;
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::percpu::OnceArc;
+use crate::sys::tracepoint::Handler;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use pin_init::init_array_from_fn;
@@ -211,6 +212,25 @@ static ENTER: Handlers<CallProbes> =
 static EXIT: Handlers<CallProbes> =
     handlers!([registers result], exit, bindings::__traceiter_sys_exit);
 
+/// The handler of a direction for probes of maps.
+pub(super) fn updating(direction: Direction) -> Handler<CallProbes> {
+    match direction {
+        Direction::Entry => UPDATE_AT_ENTRY,
+        Direction::Exit => UPDATE_AT_EXIT,
+    }
+}
+
+const UPDATE_AT_ENTRY: Handler<CallProbes> = handler!(
+    [registers number],
+    update_at_entry,
+    bindings::__traceiter_sys_enter
+);
+const UPDATE_AT_EXIT: Handler<CallProbes> = handler!(
+    [registers result],
+    update_at_exit,
+    bindings::__traceiter_sys_exit
+);
+
 // These functions cannot be probed: a kprobe on a probe could fire the probe.
 #[link_section = ".kprobes.text"]
 extern "C" fn enter<F: Format>(probes: &CallProbes, registers: &Registers, _number: isize) {
@@ -220,6 +240,35 @@ extern "C" fn enter<F: Format>(probes: &CallProbes, registers: &Registers, _numb
 #[link_section = ".kprobes.text"]
 extern "C" fn exit<F: Format>(probes: &CallProbes, registers: &Registers, _result: isize) {
     called::<F>(probes, registers, &plan::EXIT);
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn update_at_entry(probes: &CallProbes, registers: &Registers, number: isize) {
+    updated(
+        probes,
+        registers,
+        #[inline(always)]
+        || enter::<CompactTsc>(probes, registers, number),
+    );
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn update_at_exit(probes: &CallProbes, registers: &Registers, result: isize) {
+    updated(
+        probes,
+        registers,
+        #[inline(always)]
+        || exit::<CompactTsc>(probes, registers, result),
+    );
+}
+
+/// Updates a map by a call without its record, or calls `otherwise`.
+#[inline(always)]
+fn updated(probes: &CallProbes, registers: &Registers, otherwise: impl FnOnce()) {
+    let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
+    if let Some(probe) = probes.get(slot) {
+        probe.update_or(|| None, |_| None, |_| None, otherwise);
+    }
 }
 
 #[inline(always)]

@@ -23,6 +23,8 @@ pub(crate) struct Declaration {
     pub(crate) handlers: Handlers<Probe>,
     /// The handler for probes that must look at something before they record.
     pub(crate) looking: Handler<Probe>,
+    /// The handler for probes of maps.
+    pub(crate) updating: Handler<Probe>,
 }
 
 /// Declares an event as a `Declaration` constant.
@@ -181,6 +183,32 @@ macro_rules! event {
                 probe.take_any::<CAPACITY>(0, len, write);
             }
 
+            // This handler is for maps. It tail-calls one of two functions, or updates the map itself.
+            #[link_section = ".kprobes.text"]
+            extern "C" fn updating(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
+                probe.count_or(
+                    #[inline(always)]
+                    |at| event!(@words at [$($fty = $read),*]),
+                    #[inline(always)]
+                    || update(probe $(, $arg)*),
+                );
+            }
+
+            #[inline(never)]
+            #[link_section = ".kprobes.text"]
+            fn update(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
+                probe.update_or(
+                    #[inline(always)]
+                    || event!(@about [$($field: $fty = $read),*]),
+                    #[inline(always)]
+                    |at| event!(@number at [$($fty = $read),*]),
+                    #[inline(always)]
+                    |at| event!(@words at [$($fty = $read),*]),
+                    #[inline(always)]
+                    || looking(probe $(, $arg)*),
+                );
+            }
+
             $crate::source::typed::Declaration {
                 subsystem: stringify!($subsystem),
                 name: $name,
@@ -197,7 +225,8 @@ macro_rules! event {
                 ],
                 default: $default,
                 handlers: event!(@handlers $tracepoint $($arg)*),
-                looking: event!(@looking $tracepoint $($arg)*),
+                looking: event!(@handler looking $tracepoint $($arg)*),
+                updating: event!(@handler updating $tracepoint $($arg)*),
             }
         };
     };
@@ -245,6 +274,18 @@ macro_rules! event {
         let _ = (place, $at);
         None
     }};
+    // The words of the field at an offset, for a map.
+    (@words $at:ident [$($fty:ty = $read:expr),*]) => {{
+        let place = 0_usize;
+        $(
+            if $at == place {
+                return <$fty as $crate::source::field::FieldValue>::words($read);
+            }
+            let place = place.wrapping_add(::core::mem::size_of::<$fty>());
+        )*
+        let _ = (place, $at);
+        None
+    }};
     (@tail) => { () };
     (@tail $value:expr) => { $crate::record::memory::NulTerminated($value) };
     (@handlers $tp:ident $($arg:ident)*) => {
@@ -254,10 +295,10 @@ macro_rules! event {
             )
         }
     };
-    (@looking $tp:ident $($arg:ident)*) => {
+    (@handler $handler:ident $tp:ident $($arg:ident)*) => {
         ::kernel::macros::paste! {
             $crate::probe::handlers::handler!(
-                [$($arg)*], looking, $crate::sys::bindings::[<__traceiter_ $tp>]
+                [$($arg)*], $handler, $crate::sys::bindings::[<__traceiter_ $tp>]
             )
         }
     };

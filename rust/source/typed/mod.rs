@@ -55,10 +55,14 @@ impl EventSource for Typed {
 
     fn attach(&self, new: NewProbe<'_>, to: &mut AttachedProbes) -> Result {
         let Declaration {
-            looking, handlers, ..
+            looking,
+            updating,
+            handlers,
+            ..
         } = self.declaration;
         let handler = match new.channel {
             Some(channel) if !new.probe.looks() => handlers.select(channel.setup()),
+            _ if new.probe.has_map() => *updating,
             _ => *looking,
         };
         to.at_tracepoint(self.tracepoint, handler, new)

@@ -11,7 +11,7 @@ use core::mem::offset_of;
 /// # Invariants
 ///
 /// At `offset` bytes in a `task_struct` is a field of 32 bits.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaskWord {
     offset: u32,
 }

@@ -34,7 +34,7 @@ impl Doer {
     }
 
     /// Returns whether no event of the task on this CPU can be missing at this moment.
-    pub fn is_followed(self, now: &Moment<'_>) -> bool {
+    fn is_followed(self, now: &Moment<'_>) -> bool {
         let schedule = now.schedule;
         schedule.is_whole(now.cpu)
             && (schedule.all_whole() || self.runs(schedule, &schedule.runners()))
@@ -104,11 +104,11 @@ impl<K, T> Default for Begun<K, T> {
 
 impl<K: PartialEq, T> Begun<K, T> {
     /// Begins an operation. It replaces the thread's operation with the same key. If the end of an older
-    /// operation may still follow, the new one is forgotten at once.
-    pub fn begin(&mut self, doer: Doer, key: K, what: T, now: &Moment<'_>) {
+    /// operation may still follow, the new one is not begun: returns its description.
+    pub fn begin(&mut self, doer: Doer, key: K, what: T, now: &Moment<'_>) -> Option<T> {
         if !doer.is_followed(now) {
             self.take(doer, &key);
-            return;
+            return Some(what);
         }
         let since = now.time;
         let open = Open { key, since, what };
@@ -123,11 +123,12 @@ impl<K: PartialEq, T> Begun<K, T> {
                 let opens = opens.into_mut();
                 if let Some(old) = opens.iter_mut().find(|old| old.key == open.key) {
                     *old = open;
-                    return;
+                    return None;
                 }
                 opens.others.push(open);
             }
         }
+        None
     }
 
     /// Returns whether a thread has begun an operation with this key.

@@ -116,7 +116,7 @@ impl<'a> Details<'a> {
             threads: part.threads.all().iter().map(thread).collect(),
             rows: self.count,
             events: places(&part.events, &overview.events),
-            calls: places(part.calls.names.all(), overview.calls.names.all()),
+            calls: places(part.calls.names(), overview.calls.names()),
             interrupts: places(&part.interrupts, &overview.interrupts),
         }
     }

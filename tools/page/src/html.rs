@@ -130,7 +130,7 @@ impl Page<'_> {
             threads: threads.numbers().to_vec(),
             rows: threads.threads.len() as u32,
             events: all(timeline.events.len()),
-            calls: all(timeline.calls.names.all().len()),
+            calls: all(timeline.calls.names().len()),
             interrupts: all(timeline.interrupts.len()),
         };
         let data = Data::new(timeline, &numbers, self.clock, self.begin, None);
@@ -156,7 +156,7 @@ impl Page<'_> {
             "slice_resolution_ns": self.clock.nanoseconds(timeline.lanes.resolution()),
             "mark_resolution_ns": self.clock.nanoseconds(timeline.marks.resolution()),
             "events": timeline.events,
-            "calls": timeline.calls.names.all(),
+            "calls": timeline.calls.names(),
             "interrupts": timeline.interrupts.iter().map(|source| json!({
                 "is_hard": source.is_hard, "number": source.number, "name": source.name,
             })).collect::<Vec<_>>(),
@@ -228,7 +228,7 @@ impl Page<'_> {
                 call,
                 thread: place,
             } => {
-                let call = &self.timeline.calls.names.all()[call as usize];
+                let call = &self.timeline.calls.names()[call as usize];
                 format!(
                     "{call}() of {} failed after {}",
                     thread(place),

@@ -167,8 +167,8 @@ impl Analysis for Gather<'_> {
         self.0.calls.events()
     }
 
-    fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
-        if let Some(call) = self.0.calls.event(which, event, now) {
+    fn event(&mut self, _which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        if let Some(call) = self.0.calls.event(event, now) {
             let thread = self.0.threads.seen(call.thread, call.from, now.schedule);
             let value = (call.call << 1) | u32::from(call.failed);
             if call.failed {

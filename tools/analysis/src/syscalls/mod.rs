@@ -7,8 +7,8 @@
 
 mod answer;
 mod names;
+mod pairs;
 
-use super::begun::Begun;
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
 use super::tasks::Life;
@@ -19,6 +19,7 @@ use ahash::{HashMap, HashMapExt};
 use answer::{by_name, Call, Found, ProcessCall};
 use ctf::{Clock, Event, EventLayout, Type};
 pub use names::{is_end_of, CallName, Names, Which};
+pub use pairs::{Open, Pairs, Seen};
 use std::mem::take;
 
 /// Maximum number of calls that an error names.
@@ -43,12 +44,12 @@ pub enum By {
 pub struct Syscalls {
     clock: Clock,
     by: By,
-    events: Vec<(EventKey, EventKind)>,
-    names: Names,
+    /// The events, and whether their records have a thread id.
+    events: Vec<(EventKey, bool)>,
+    /// The calls, each with its owner.
+    pairs: Pairs<Owner>,
     /// Calls by the index of their name.
     calls: Vec<Call>,
-    /// The call that each thread is in.
-    open: Begun<(), Open>,
     /// By CPU: number of calls since its last switch whose records have no thread id.
     nameless: Vec<u64>,
     /// Number of calls that were attributed to the wrong thread.
@@ -61,15 +62,6 @@ pub struct Syscalls {
 
 /// A process, and the index of a call.
 type RowKey = (Owner, Life, usize);
-
-/// Kind of an event, with the indexes of its fields.
-#[derive(Clone, Copy)]
-struct EventKind {
-    call: Which,
-    edge: Edge,
-    /// Whether the record has a thread id.
-    says_thread: bool,
-}
 
 /// Begin or end of a call.
 #[derive(Clone, Copy, Debug)]
@@ -97,32 +89,22 @@ impl Edge {
     }
 }
 
-/// A call that has not ended.
-#[derive(Clone, Copy)]
-struct Open {
-    call: usize,
-    owner: Owner,
-}
-
 impl Syscalls {
     /// Creates the analysis for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>, by: By) -> Result<Self, Missing> {
-        let mut names = Names::default();
-        let mut events = Vec::new();
-        for layout in catalogue.events() {
-            let Some((name, edge)) = edge(layout) else {
-                continue;
-            };
-            let call = names.which(name);
-            let kind = EventKind {
-                call,
-                edge,
-                says_thread: catalogue.says_thread(layout),
-            };
-            events.push((key(layout), kind));
+        let pairs = Pairs::new(catalogue.events());
+        let layouts = catalogue
+            .events()
+            .filter_map(|layout| Some((layout, edge(layout)?.1)));
+        let (mut events, mut has_entry, mut has_exit) = (Vec::new(), false, false);
+        for (layout, edge) in layouts {
+            let is_entry = matches!(edge, Edge::Entry);
+            has_entry |= is_entry;
+            has_exit |= !is_entry;
+            events.push((key(layout), catalogue.says_thread(layout)));
         }
         // The smallest recording that is enough.
-        let calls = names.all();
+        let calls = pairs.names();
         let calls = match calls.len() {
             1..=NAMED_CALLS => calls.join(","),
             _ => "syscalls".to_owned(),
@@ -137,24 +119,18 @@ impl Syscalls {
             events,
             record: format!("-e {calls} --context {context}").into(),
         };
-        let has = |entry| {
-            let mut kinds = events.iter().map(|(_, kind)| kind);
-            kinds.any(|kind| matches!(kind.edge, Edge::Entry) == entry)
-        };
-        if !has(true) || !has(false) {
+        if !has_entry || !has_exit {
             return Err(missing("the entries and exits of system calls"));
         }
-        let says_thread = |(_, kind): &(_, EventKind)| kind.says_thread;
-        if !catalogue.has_switches() && !events.iter().all(says_thread) {
+        if !catalogue.has_switches() && !events.iter().all(|(_, says_thread)| *says_thread) {
             return Err(missing("sched_switch (or the context tid)"));
         }
         Ok(Self {
             clock: catalogue.metadata().clock,
             by,
             events,
-            names,
+            pairs,
             calls: Vec::new(),
-            open: Begun::default(),
             nameless: Vec::new(),
             mistaken: 0,
             processes: Vec::new(),
@@ -163,19 +139,10 @@ impl Syscalls {
         })
     }
 
-    /// Returns the index of an event's call. Adds the call if it is new.
-    fn call(&mut self, kind: EventKind, event: &Event<'_>) -> usize {
-        let place = self.names.place(kind.call, event);
-        let known = self.names.all().iter().skip(self.calls.len());
-        self.calls.extend(known.cloned().map(Call::new));
-        place
-    }
-
-    fn entry(&mut self, kind: EventKind, event: &Event<'_>, now: &Moment<'_>) {
+    fn entry(&mut self, call: usize, says_thread: bool, now: &Moment<'_>) {
         let owner = now.owner();
-        let call = self.call(kind, event);
         self.calls[call].calls += 1;
-        if !kind.says_thread {
+        if !says_thread {
             if self.nameless.len() <= now.cpu {
                 self.nameless.resize(now.cpu + 1, 0);
             }
@@ -184,28 +151,23 @@ impl Syscalls {
         if self.by != By::Call {
             self.process_call(owner, call, now).calls += 1;
         }
-        if let Some(doer) = now.doer() {
-            self.open.begin(doer, (), Open { call, owner }, now);
-        }
+        self.pairs.begin(call, owner, now);
     }
 
-    fn exit(&mut self, kind: EventKind, event: &Event<'_>, now: &Moment<'_>) {
-        let open = now.doer().and_then(|doer| self.open.end(doer, &(), now));
-        let Some(ret) = kind.edge.result(event) else {
-            return;
-        };
+    fn exit(&mut self, name: usize, ret: i64, begun: Option<Open<Owner>>, now: &Moment<'_>) {
         let failed = ERRORS.contains(&ret);
-        let place = self.call(kind, event);
-        let open = open.filter(|open| self.names.is_end_of(place, open.what.call));
-        let place = open.as_ref().map_or(place, |open| open.what.call);
+        let place = begun.as_ref().map_or(name, |begun| begun.name);
+        let took = begun
+            .as_ref()
+            .map(|begun| now.time.saturating_sub(begun.since));
+        let took = took.map(|ticks| self.clock.nanoseconds(ticks));
         let call = &mut self.calls[place];
         call.errors += u64::from(failed);
-        let took = open.as_ref().map(|open| self.clock.nanoseconds(open.ticks));
         if let Some(took) = took {
             call.durations.add(took);
         }
         if self.by != By::Call {
-            let owner = open.map_or_else(|| now.owner(), |open| open.what.owner);
+            let owner = begun.map_or_else(|| now.owner(), |begun| begun.what);
             let call = self.process_call(owner, place, now);
             call.errors += u64::from(failed);
             if let Some(took) = took {
@@ -261,10 +223,15 @@ impl Analysis for Syscalls {
     }
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
-        let kind = self.events[which].1;
-        match kind.edge {
-            Edge::Entry => self.entry(kind, event, now),
-            Edge::Exit { .. } => self.exit(kind, event, now),
+        let Some(seen) = self.pairs.event(event, now) else {
+            return;
+        };
+        let new = self.pairs.names().iter().skip(self.calls.len());
+        self.calls.extend(new.cloned().map(Call::new));
+        match seen.ret {
+            _ if seen.is_entry => self.entry(seen.name, self.events[which].1, now),
+            Some(ret) => self.exit(seen.name, ret, seen.begun, now),
+            None => {}
         }
     }
 
@@ -273,13 +240,11 @@ impl Analysis for Syscalls {
         if switch.instead_of.is_some() {
             self.mistaken += nameless;
         }
-        self.open.switch(switch, now);
-        // The last call of a thread that ends does not return.
-        self.open.ended(switch, now);
+        self.pairs.switch(switch, now);
     }
 
     fn lost(&mut self, schedule: &Schedule, _time: u64) {
-        self.open.lost(schedule);
+        self.pairs.lost(schedule);
     }
 
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {

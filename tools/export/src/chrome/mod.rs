@@ -13,10 +13,9 @@ mod json;
 
 use super::format::{Format, Loss, Now};
 use super::values::Line;
-use analysis::begun::{Begun, Doer};
 use analysis::interrupts::{Interrupt, Interrupts};
 use analysis::schedule::{Schedule, Span, State};
-use analysis::syscalls::{edge, is_end_of, CallName, Edge};
+use analysis::syscalls::{Open, Pairs, Seen};
 use analysis::tasks::Life;
 use analysis::{key, Catalogue, EventKey};
 use ctf::{Clock, Event, Metadata};
@@ -25,7 +24,6 @@ use serde::Serialize;
 use serde_json::{json, Value};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
-use std::rc::Rc;
 use terminal::harmless_json;
 
 /// Process id of the CPUs' tracks: larger than the kernel's largest process id (`PID_MAX_LIMIT`).
@@ -42,9 +40,7 @@ pub struct Chrome {
     switch: Option<EventKey>,
     /// The events of interrupts.
     interrupts: HashSet<EventKey>,
-    syscalls: HashMap<EventKey, Rc<(CallName, Edge)>>,
-    /// Open system call of each thread.
-    open: Begun<(), Open>,
+    syscalls: Pairs<Call>,
     /// By thread or process id: its last life, and the number of lives before.
     lives: HashMap<i64, (Life, i64)>,
     /// The names of the tracks that have one.
@@ -53,10 +49,8 @@ pub struct Chrome {
 }
 
 /// A system call that has not ended.
-struct Open {
-    name: String,
+struct Call {
     track: Track,
-    since: u64,
     args: Value,
 }
 
@@ -64,7 +58,6 @@ impl Chrome {
     /// For a trace with this description, and these chosen events.
     pub fn new(metadata: &Metadata, chosen: &HashSet<EventKey>) -> Self {
         let catalogue = Catalogue::new(metadata);
-        let layouts = catalogue.events();
         Self {
             head: json!(metadata.env),
             clock: metadata.clock,
@@ -73,10 +66,7 @@ impl Chrome {
                 .map(key)
                 .filter(|key| chosen.contains(key)),
             interrupts: Interrupts::new(&catalogue).events().into_iter().collect(),
-            syscalls: layouts
-                .filter_map(|layout| Some((key(layout), Rc::new(edge(layout)?))))
-                .collect(),
-            open: Begun::default(),
+            syscalls: Pairs::new(catalogue.events()),
             lives: HashMap::new(),
             names: HashMap::new(),
             is_first: true,
@@ -154,81 +144,67 @@ impl Chrome {
     /// Writes the slice of a system call that is over at `ns`. If the call has no exit, `why` has the reason.
     fn close(
         &mut self,
-        mut open: Open,
+        open: Open<Call>,
         ns: u64,
         why: Option<&str>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        let Call { track, mut args } = open.what;
         if let Some(why) = why {
-            open.args["end"] = why.into();
+            args["end"] = why.into();
         }
-        let entry = Entry::slice(&open.name, open.track, (open.since, ns), &open.args);
-        self.put(&entry, out)
+        let name = self.syscalls.names()[open.name].clone();
+        let since = self.clock.nanoseconds(open.since);
+        self.put(&Entry::slice(&name, track, (since, ns), &args), out)
     }
 
-    fn entry(
+    fn close_all(
         &mut self,
-        name: &str,
+        calls: Vec<Open<Call>>,
+        ns: u64,
+        why: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut calls = calls.into_iter();
+        calls.try_for_each(|call| self.close(call, ns, Some(why), out))
+    }
+
+    /// Writes the entry or exit of a system call.
+    fn call(
+        &mut self,
+        seen: Seen<Call>,
         event: &Event<'_>,
         now: &Now<'_>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let track = self.track(now, out)?;
-        let (moment, thread) = (&now.moment, thread(now));
-        if let Some(before) = thread.and_then(|thread| self.open.cut(thread, &())) {
-            self.close(before, now.ns, Some("not recorded"), out)?;
-        }
-        let Some(thread) = thread.filter(|thread| thread.is_followed(moment)) else {
-            let name = format!("{name} (entry)");
-            return self.put(&Entry::instant(&name, track, now.ns, Fields(event)), out);
-        };
-        let open = Open {
-            name: name.to_owned(),
-            track,
-            since: now.ns,
-            args: serde_json::to_value(Fields(event))?,
-        };
-        self.open.begin(thread, (), open, moment);
-        Ok(())
-    }
-
-    fn exit(
-        &mut self,
-        name: &str,
-        ret: Option<i64>,
-        event: &Event<'_>,
-        now: &Now<'_>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let track = self.track(now, out)?;
-        let open = thread(now).and_then(|thread| self.open.cut(thread, &()));
-        let Some(ret) = ret else {
-            return match open {
-                Some(open) => self.close(open, now.ns, Some("no result"), out),
-                None => Ok(()),
+        if let Some(cut) = seen.cut {
+            let has_other = seen.is_entry || seen.ret.is_some();
+            let why = match has_other {
+                true => "not recorded",
+                false => "no result",
             };
-        };
-        match open {
-            Some(mut open)
-                if now.schedule.is_whole(now.moment.cpu) && is_end_of(name, &open.name) =>
-            {
-                open.args["ret"] = ret.into();
-                self.close(open, now.ns, None, out)
-            }
-            other => {
-                if let Some(open) = other {
-                    self.close(open, now.ns, Some("not recorded"), out)?;
-                }
-                let name = format!("{name} (exit)");
-                self.put(&Entry::instant(&name, track, now.ns, Fields(event)), out)
-            }
+            self.close(cut, now.ns, Some(why), out)?;
         }
+        if let Some(mut begun) = seen.begun {
+            begun.what.args["ret"] = seen.ret.into();
+            return self.close(begun, now.ns, None, out);
+        }
+        let edge = match (seen.is_entry, seen.ret) {
+            (true, _) => {
+                let args = serde_json::to_value(Fields(event))?;
+                let not_begun = self.syscalls.begin(seen.name, Call { track, args }, now);
+                if not_begun.is_none() {
+                    return Ok(());
+                }
+                "entry"
+            }
+            (false, Some(_)) => "exit",
+            (false, None) => return Ok(()),
+        };
+        let name = format!("{} ({edge})", self.syscalls.names()[seen.name]);
+        self.put(&Entry::instant(&name, track, now.ns, Fields(event)), out)
     }
-}
-
-/// Returns the thread that makes a call. The idle task makes no calls.
-fn thread(now: &Now<'_>) -> Option<Doer> {
-    now.task?.serial.map(Doer::Thread)
 }
 
 impl Format for Chrome {
@@ -241,27 +217,21 @@ impl Format for Chrome {
     fn event(&mut self, event: &Event<'_>, now: &Now<'_>, out: &mut dyn Write) -> io::Result<()> {
         let key = key(event.layout);
         if let Some(switch) = now.switch {
-            for open in self.open.switch(&switch, now) {
-                self.close(open, now.ns, Some("lost"), out)?;
-            }
+            let [lost, ended] = self.syscalls.switch(&switch, now);
+            self.close_all(lost, now.ns, "lost", out)?;
             // A thread that exits does not return from its last call.
-            for open in self.open.ended(&switch, now) {
-                self.close(open, now.ns, Some("the thread ended"), out)?;
-            }
+            self.close_all(ended, now.ns, "the thread ended", out)?;
         }
         // The tracks of the CPU already show these events.
         if self.switch == Some(key) || self.interrupts.contains(&key) {
             return Ok(());
         }
-        match self.syscalls.get(&key).cloned().as_deref() {
-            Some((name, Edge::Entry)) => self.entry(&name.of(event), event, now, out),
-            Some((name, edge)) => self.exit(&name.of(event), edge.result(event), event, now, out),
-            None => {
-                let track = self.track(now, out)?;
-                let entry = Entry::instant(&event.layout.name, track, now.ns, Fields(event));
-                self.put(&entry, out)
-            }
+        if let Some(seen) = self.syscalls.event(event, now) {
+            return self.call(seen, event, now, out);
         }
+        let track = self.track(now, out)?;
+        let entry = Entry::instant(&event.layout.name, track, now.ns, Fields(event));
+        self.put(&entry, out)
     }
 
     fn loss(&mut self, loss: &Loss, out: &mut dyn Write) -> io::Result<()> {
@@ -312,16 +282,13 @@ impl Format for Chrome {
     }
 
     fn lost(&mut self, ns: u64, schedule: &Schedule, out: &mut dyn Write) -> io::Result<()> {
-        for open in self.open.lost(schedule) {
-            self.close(open, ns, Some("lost"), out)?;
-        }
-        Ok(())
+        let lost = self.syscalls.lost(schedule);
+        self.close_all(lost, ns, "lost", out)
     }
 
     fn end(&mut self, ns: u64, out: &mut dyn Write) -> io::Result<()> {
-        for open in self.open.rest() {
-            self.close(open, ns, Some("behind the end"), out)?;
-        }
+        let rest = self.syscalls.rest();
+        self.close_all(rest, ns, "behind the end", out)?;
         out.write_all(b"\n]}\n")
     }
 }

@@ -7,10 +7,9 @@
 
 use super::{epoch, made, row, THREAD};
 use crate::format::Now;
-use analysis::begun::{Begun, Doer};
 use analysis::schedule::Schedule;
-use analysis::syscalls::{edge, is_end_of, CallName, Edge, ERRORS};
-use analysis::{key, ByEvent, Catalogue, EventKey, Moment};
+use analysis::syscalls::{Open, Pairs, ERRORS};
+use analysis::{key, Catalogue, EventKey};
 use ctf::{Clock, Event};
 use decode::error_name;
 use std::collections::HashSet;
@@ -28,22 +27,11 @@ const COLUMNS: [(&str, Kind); 4] = [
 pub struct Calls {
     clock: Clock,
     table: TableId,
-    events: ByEvent<Known>,
-    /// Open call of each thread.
-    open: Begun<(), Call>,
+    pairs: Pairs<Call>,
 }
 
-/// Meaning of an event.
-struct Known {
-    name: CallName,
-    edge: Edge,
-}
-
-/// A call that has not returned.
+/// The task and the CPU at an entry or exit.
 struct Call {
-    name: String,
-    /// Time of the entry.
-    time: u64,
     cpu: u32,
     tid: Option<i64>,
     pid: Option<i64>,
@@ -60,12 +48,8 @@ impl Calls {
     ) -> tables::Result<Option<Self>> {
         let layouts = catalogue.events();
         let events = layouts.filter(|layout| chosen.contains(&key(layout)));
-        let known = events.filter_map(|layout| {
-            let (name, edge) = edge(layout)?;
-            Some((key(layout), Known { name, edge }))
-        });
-        let events: ByEvent<_> = known.collect();
-        if events.is_empty() {
+        let pairs = Pairs::new(events);
+        if pairs.events().is_empty() {
             return Ok(None);
         }
         let table = made(folder, "syscalls", THREAD.into_iter().chain(COLUMNS), begin)?;
@@ -75,8 +59,7 @@ impl Calls {
         Ok(Some(Self {
             clock: catalogue.metadata().clock,
             table,
-            events,
-            open: Begun::default(),
+            pairs,
         }))
     }
 
@@ -89,79 +72,56 @@ impl Calls {
     ) -> tables::Result<()> {
         let moment = &now.moment;
         if let Some(switch) = &now.switch {
-            let gone = self.open.switch(switch, moment);
-            self.add_all(gone, folder)?;
             // A thread that exits does not return from its last call.
-            let last = self.open.ended(switch, moment);
-            self.add_all(last, folder)?;
+            let gone = self.pairs.switch(switch, moment);
+            self.add_all(gone.into_iter().flatten(), folder)?;
         }
-        let Some(known) = self.events.get(&key(event.layout)) else {
+        let Some(seen) = self.pairs.event(event, moment) else {
             return Ok(());
         };
-        let doer = moment.doer();
-        let before = doer.and_then(|doer| self.open.end(doer, &(), moment));
-        let before = before.map(|ended| (ended.what, ended.ticks));
+        self.add_all(seen.cut.into_iter(), folder)?;
+        if let Some(begun) = &seen.begun {
+            let ticks = moment.time.saturating_sub(begun.since);
+            return self.add(begun, Some(ticks), seen.ret, folder);
+        }
+        if !seen.is_entry && seen.ret.is_none() {
+            return Ok(());
+        }
         let call = Call {
-            name: known.name.of(event).into_owned(),
-            time: event.timestamp,
             cpu: now.cpu,
             tid: moment.tid(),
             pid: moment.owner().pid(),
             comm: moment.comm().map(<[u8]>::to_vec),
         };
-        if let Edge::Entry = known.edge {
-            if let Some((call, _)) = before {
-                self.add(&call, None, None, folder)?;
-            }
-            return self.begin(doer, call, moment, folder);
-        }
-        let ret = known.edge.result(event);
-        match before {
-            Some((begun, ticks)) if ret.is_some() && is_end_of(&call.name, &begun.name) => {
-                self.add(&begun, Some(ticks), ret, folder)
-            }
-            before => {
-                if let Some((begun, _)) = before {
-                    self.add(&begun, None, None, folder)?;
-                }
-                match ret {
-                    None => Ok(()),
-                    Some(_) => self.add(&call, None, ret, folder),
-                }
-            }
-        }
-    }
-
-    /// Begins a call. If its end cannot be distinguished from the end of another call, adds the row at once.
-    fn begin(
-        &mut self,
-        doer: Option<Doer>,
-        call: Call,
-        moment: &Moment<'_>,
-        folder: &mut Folder,
-    ) -> tables::Result<()> {
-        match doer {
-            Some(doer) if doer.is_followed(moment) => {
-                self.open.begin(doer, (), call, moment);
-                Ok(())
-            }
-            _ => self.add(&call, None, None, folder),
-        }
+        let alone = match seen.is_entry {
+            true => self.pairs.begin(seen.name, call, moment),
+            false => Some(call),
+        };
+        let Some(what) = alone else {
+            return Ok(());
+        };
+        let open = Open {
+            name: seen.name,
+            since: moment.time,
+            what,
+        };
+        self.add(&open, None, seen.ret, folder)
     }
 
     fn add(
         &self,
-        call: &Call,
+        open: &Open<Call>,
         ticks: Option<u64>,
         ret: Option<i64>,
         folder: &mut Folder,
     ) -> tables::Result<()> {
-        let mut row = row(folder, self.table, epoch(&self.clock, call.time))?;
+        let call = &open.what;
+        let mut row = row(folder, self.table, epoch(&self.clock, open.since))?;
         row.integer(call.cpu.into());
         row.number(call.tid);
         row.number(call.pid);
         row.text(call.comm.as_deref());
-        row.text(Some(call.name.as_bytes()));
+        row.text(self.pairs.names().get(open.name).map(String::as_bytes));
         match ticks {
             Some(ticks) => row.integer(self.clock.nanoseconds(ticks)),
             None => row.null(),
@@ -175,19 +135,22 @@ impl Calls {
 
     /// Takes the time from which events of a CPU may be missing.
     pub fn lose(&mut self, schedule: &Schedule, folder: &mut Folder) -> tables::Result<()> {
-        let gone = self.open.lost(schedule);
-        self.add_all(gone, folder)
+        let gone = self.pairs.lost(schedule);
+        self.add_all(gone.into_iter(), folder)
     }
 
     /// Ends the trace: adds the rows of the calls that have not returned.
     pub fn end(&mut self, folder: &mut Folder) -> tables::Result<()> {
-        let rest = self.open.rest();
-        self.add_all(rest, folder)
+        let rest = self.pairs.rest();
+        self.add_all(rest.into_iter(), folder)
     }
 
     /// Adds rows of calls whose end is not known.
-    fn add_all(&self, calls: Vec<Call>, folder: &mut Folder) -> tables::Result<()> {
-        let mut calls = calls.iter();
-        calls.try_for_each(|call| self.add(call, None, None, folder))
+    fn add_all(
+        &self,
+        mut calls: impl Iterator<Item = Open<Call>>,
+        folder: &mut Folder,
+    ) -> tables::Result<()> {
+        calls.try_for_each(|call| self.add(&call, None, None, folder))
     }
 }

@@ -56,8 +56,8 @@ pub enum Question {
 }
 
 impl Question {
-    /// Every question without further arguments.
-    pub const ALL: [Self; 9] = [
+    /// Every question about the events of a trace without further arguments.
+    pub const ALL: [Self; 8] = [
         Self::Syscalls { by: By::Process },
         Self::Latency,
         Self::Threads {
@@ -68,7 +68,6 @@ impl Question {
         Self::Io,
         Self::Locks,
         Self::Profile,
-        Self::Maps,
     ];
 
     /// Creates the analysis that answers the question, for the trace in `dir`. Returns an error if the

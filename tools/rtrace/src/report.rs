@@ -127,6 +127,10 @@ impl Gathered {
         } else {
             analyses(dir, questions, &catalogue)?
         };
+        if questions.is_empty() {
+            // Most traces have no maps, and lack nothing without them.
+            analyses.extend(Question::Maps.analysis(dir, &catalogue).ok());
+        }
         analyses.push(timeline.gather());
         let all = Choice::default();
         let answers = pass::read(dir, trace, &catalogue, analyses, &all, progress)?;

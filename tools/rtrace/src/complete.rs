@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Values that a shell offers for options and arguments: events, sessions, functions, contexts and traces.
+//! Values that a shell offers for options and arguments: events, sessions, functions, contexts, recipes and traces.
 //!
 //! The shell runs `rtrace` for each completion, with the command line so far. If a source cannot be read, its values
 //! are not offered.
 
+use crate::recipes;
 use clap_complete::engine::CompletionCandidate;
 use control::{events, Tracer};
 use std::collections::BTreeSet;
@@ -62,6 +63,11 @@ pub fn events(current: &OsStr) -> Vec<CompletionCandidate> {
 pub fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let sessions = tracer().and_then(|tracer| tracer.sessions().ok());
     beginning(current, sessions.unwrap_or_default())
+}
+
+/// Candidates for a recipe of maps.
+pub fn recipes(current: &OsStr) -> Vec<CompletionCandidate> {
+    beginning(current, recipes::names().map(str::to_owned))
 }
 
 /// Candidates for a context.

@@ -117,6 +117,7 @@ pub struct CountArgs {
     #[arg(long, value_name = "RECIPE", conflicts_with_all = [
         "by", "sum", "min", "max", "filter", "size", "from"
     ])]
+    #[arg(add = ArgValueCompleter::new(complete::recipes))]
     pub recipe: Option<String>,
 
     /// Print all recipes

@@ -164,6 +164,7 @@ pub struct SessionCreateArgs {
     ///
     /// The map counts until the session is destroyed. `rtraced --metrics` serves its numbers.
     #[arg(long = "map", value_name = "MAP")]
+    #[arg(add = ArgValueCompleter::new(complete::recipes))]
     pub maps: Vec<String>,
 }
 

@@ -163,6 +163,7 @@ pub struct SetupArgs {
     /// trace, for `rtrace report --maps`. See rtrace-maps(7).
     #[arg(hide_short_help = true)]
     #[arg(long = "map", value_name = "MAP")]
+    #[arg(add = ArgValueCompleter::new(complete::recipes))]
     pub maps: Vec<String>,
 
     /// Record the initial state: threads, open files, devices

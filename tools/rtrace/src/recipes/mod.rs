@@ -83,6 +83,11 @@ pub fn with_subsystem(line: &str, subsystem: &str) -> String {
     changed
 }
 
+/// The names of all recipes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    RECIPES.into_iter().map(|(name, _)| name)
+}
+
 /// The texts of all recipes.
 pub fn all() -> String {
     let texts = RECIPES.map(|(_, text)| text);

@@ -8,7 +8,11 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::TLS13;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
+};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -103,6 +107,12 @@ impl ClientTls {
 }
 
 impl ServerTls {
+    /// The server's side of a connection, as a stream that encrypts.
+    pub fn wrap(&self, socket: TcpStream) -> io::Result<impl Read + Write> {
+        let connection = ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)?;
+        Ok(StreamOwned::new(connection, socket))
+    }
+
     /// The server's side of a connection.
     pub(crate) fn connection(&self) -> Result<ServerConnection, Trouble> {
         ServerConnection::new(Arc::clone(&self.0))

@@ -57,6 +57,13 @@ Network:
   a restart of either side, the trace continues without gaps or duplicate packets. If the receiver
   permanently refuses the first connection (its version, its certificate or ours), the sender ends.
 
+Metrics:
+  rtrace session create numbers --map runqlat --map biolatency
+  rtraced --metrics 9750 --session numbers
+
+  Prometheus then gets histograms and counters of http://127.0.0.1:9750/metrics, whose labels are the
+  keys of the maps. rtraced records nothing. The maps count until the session is destroyed.
+
 Messages go to standard error. After detaching they go to the system log, unless standard error
 is a file.
 
@@ -76,11 +83,11 @@ Exit codes:
 /// open, unless --foreground is given. Takes a stopped trace only with --leftover, or if DIR has a part of it.
 #[derive(Debug, Parser)]
 #[command(name = "rtraced", version, after_long_help = AFTER, after_help = "More: --help")]
-#[command(group(ArgGroup::new("network").args(["connect", "listen"])))]
+#[command(group(ArgGroup::new("network").args(["connect", "listen", "metrics"])))]
 pub struct Args {
     /// Directory for the trace: new, empty, or with a part of the same trace (with --rotate: chunks of it; with
     /// --snapshots: snapshots; with --listen: a directory for each trace)
-    #[arg(short, long, value_name = "DIR", required_unless_present_any = ["connect", "generate"])]
+    #[arg(short, long, value_name = "DIR", required_unless_present_any = ["connect", "metrics", "generate"])]
     pub output: Option<PathBuf>,
 
     /// Send the trace to a receiver (`rtraced --listen`), and write nothing here. PATH is that of a Unix
@@ -98,12 +105,26 @@ pub struct Args {
     #[arg(conflicts_with_all = ["direct", "snapshots", "leftover", "session"])]
     pub listen: Option<String>,
 
+    /// Record nothing, but serve the numbers of the session's maps to Prometheus, at http://ADDR:PORT/metrics. ADDR is
+    /// 127.0.0.1 by default; addresses for other machines need certificates, or --plain
+    #[arg(long, value_name = "[ADDR:]PORT")]
+    #[arg(conflicts_with_all = [
+        "output", "direct", "rotate", "keep", "snapshots", "mode", "group", "leftover", "quota"
+    ])]
+    pub metrics: Option<String>,
+
+    /// Number of keys of each map that have labels of their own: the first ones. The others are counted together, as
+    /// `other`
+    #[arg(long, value_name = "N", requires = "metrics", default_value_t = 100)]
+    #[arg(conflicts_with_all = ["output", "connect", "listen"])]
+    pub metrics_keys: usize,
+
     /// With --listen: maximum size of all traces in DIR (with K, M, G). If it is reached, senders are refused
     /// and retry until there is room [default: no limit]
     #[arg(long, value_name = "SIZE", requires = "listen", value_parser = parse_quota)]
     pub quota: Option<u64>,
 
-    /// With --connect and --listen: certificate of the authority that has signed those of both sides, PEM
+    /// With --connect, --listen and --metrics: certificate of the authority that has signed those of both sides, PEM
     #[arg(long, value_name = "FILE", requires_all = ["network", "cert", "key"])]
     pub ca: Option<PathBuf>,
 

@@ -8,6 +8,7 @@ mod args;
 mod detach;
 mod failure;
 mod log;
+mod metrics;
 mod notify;
 mod options;
 mod pid_file;
@@ -36,6 +37,7 @@ fn run(args: args::Args, log: &Log) -> Result<ExitCode, Failure> {
     match Action::from_args(args).context("cannot find the current directory")? {
         Action::Detach => detach::detach(),
         Action::Serve(options) => serve::serve(&options, log),
+        Action::Metrics(options) => metrics::serve(&options, log),
         Action::Receive(options) => receive::receive(&options, log),
         Action::Generate(dir) => manual::write(args::Args::command(), &dir)
             .with_context(|| format!("cannot write to {}", dir.display()))

@@ -3,6 +3,7 @@
 //! The values that the program uses, from the command line as typed.
 
 use crate::args::Args;
+use crate::metrics::Metrics;
 use crate::receive::Receive;
 use clap::CommandFactory;
 use network::{absolute_address, Destination, Directory, Security};
@@ -19,6 +20,8 @@ pub enum Action {
     Serve(Options),
     /// Receive traces of other machines.
     Receive(Receive),
+    /// Serve metrics.
+    Metrics(Metrics),
     /// Write man pages and completions.
     Generate(PathBuf),
 }
@@ -54,6 +57,18 @@ impl Action {
         let (ca, cert, key) = (file(args.ca)?, file(args.cert)?, file(args.key)?);
         let security = Security::new(ca, cert, key, args.plain);
         let pid_file = file(args.pid_file)?;
+        let debugfs = args.debugfs.unwrap_or_else(control::usual_place);
+        if let Some(address) = args.metrics {
+            return Ok(Self::Metrics(Metrics {
+                address,
+                keys: args.metrics_keys,
+                security,
+                session: args.session,
+                debugfs,
+                pid_file,
+                detached: args.detached,
+            }));
+        }
         let connect = args.connect.map(absolute_address).transpose()?;
         let listen = args.listen.map(absolute_address).transpose()?;
         let destination = match (args.output, connect) {
@@ -86,7 +101,7 @@ impl Action {
         Ok(Self::Serve(Options {
             destination,
             session: args.session,
-            debugfs: args.debugfs.unwrap_or_else(control::usual_place),
+            debugfs,
             pid_file,
             leftover: args.leftover,
             snapshots: args.snapshots,

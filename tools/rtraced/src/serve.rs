@@ -16,7 +16,7 @@ use network::{Destination, Directory};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use store::{Claim, Output};
+use store::{maps, Claim, Output};
 use system::priority;
 use system::signals::Signals;
 use uuid::Uuid;
@@ -83,6 +83,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     })?;
     // The part that an earlier run may have written. A receiver may report only later whether it has that.
     let before = session.stats()?.all.total.read_records;
+    let uuid = consumer.source().uuid();
     let status = format!(
         "{} trace {} to {}, {} streams",
         if consumer.sink().resumed() {
@@ -121,7 +122,9 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
             (Some(failure.exit_code()), State::Failed)
         }
     };
-    if let Err(failure) = close(&session, consumer, before, state, log) {
+    if let Err(failure) = close(&session, consumer, before, state, log)
+        .and_then(|()| save_maps(&session, directory, uuid))
+    {
         failed.get_or_insert(failure.exit_code());
     }
     Ok(failed.unwrap_or(ExitCode::SUCCESS))
@@ -205,6 +208,17 @@ pub fn look(signals: &mut Signals) -> Vec<i32> {
     let mut fds = [PollFd::new(&*signals, PollFlags::IN)];
     let _ = poll(&mut fds, Some(&ASK));
     signals.pending()
+}
+
+/// Writes what the session's maps have counted beside the trace.
+fn save_maps(session: &Session, directory: Option<&Directory>, uuid: Uuid) -> Result<(), Failure> {
+    let Some(Directory { path, options }) = directory.filter(|_| session.exists()) else {
+        return Ok(());
+    };
+    match session.maps_text()? {
+        text if text.is_empty() => Ok(()),
+        text => Ok(maps::save(path, uuid, &text, options.access)?),
+    }
 }
 
 /// Ends the trace, and reports the numbers of written and lost events. If the end fails, its error is logged

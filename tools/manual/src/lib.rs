@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Pages that no definition of arguments contains, by section and file name.
-const PAGES: [(&str, &str, &str); 2] = [
+const PAGES: [(&str, &str, &str); 3] = [
     (
         "man5",
         "rtrace.toml.5",
@@ -22,6 +22,11 @@ const PAGES: [(&str, &str, &str); 2] = [
         "man7",
         "rtrace-filter.7",
         include_str!("../pages/rtrace-filter.7"),
+    ),
+    (
+        "man7",
+        "rtrace-maps.7",
+        include_str!("../pages/rtrace-maps.7"),
     ),
 ];
 

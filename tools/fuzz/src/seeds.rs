@@ -282,7 +282,7 @@ fn frame(kind: u32, length: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes(), &length.to_le_bytes(), body].concat()
 }
 
-const TEXTS: [(&str, &str, &str); 57] = [
+const TEXTS: [(&str, &str, &str); 70] = [
     (
         "filter",
         "numbers",
@@ -393,6 +393,23 @@ const TEXTS: [(&str, &str, &str); 57] = [
     ("triggers", "quoted", "marker:\"it's: late\":3 if a == 'b'"),
     ("triggers", "quotes", "marker:'a\"b\" if c"),
     ("triggers", "stack", "!stacktrace:2"),
+    ("triggers", "hist", "hist:keys=a.log2,b.hex:vals=c,hitcount:sort=a.descending,c:size=64:name=n if d"),
+    (
+        "triggers",
+        "hist-duration",
+        "!hist:key=p,$lat.log2:val=$lat:lat=common_timestamp-$t:onmatch(a.b):onmax($lat):clear",
+    ),
+    ("triggers", "hist-begin", "hist:keys=pid:ts0=common_timestamp"),
+    ("triggers", "hist-wrong", "hist:keys=a.sym"),
+    ("maps", "by", "calls syscalls:*,irq:a by event,comm sum(len) min(len) size 16 if len > 0 && a ~ \"x*\"\n"),
+    ("maps", "duration", "d end hist(duration) max(duration) from begin,b2 match a,b:c,d\n"),
+    ("maps", "thread", " t e from b match tid hist(x)"),
+    ("maps", "removed", "!calls"),
+    ("maps", "clause", "m e count"),
+    ("maps", "twice", "m e by a by b"),
+    ("maps", "columns", "m e sum(a) sum(b) sum(c) sum(d) sum(e)"),
+    ("maps", "no-begin", "m e sum(duration)"),
+    ("maps", "size", "m e size 0"),
     ("stats", "cpu", "cpu full\nx 1\n"),
     ("stats", "number", "cpu full\n0 +1\n1 -1\n"),
     ("stats", "short", "cpu full nested\n0 1\n"),

@@ -11,6 +11,7 @@ mod filter;
 mod frames;
 mod labels;
 mod mappings;
+mod maps;
 mod metadata;
 mod packets;
 mod patterns;
@@ -43,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     target("filter", filter::check),
     target("frames", frames::check),
     target("mappings", mappings::check),
+    target("maps", maps::check),
     target("metadata", metadata::check),
     target("packets", packets::check),
     target("patterns", patterns::check),

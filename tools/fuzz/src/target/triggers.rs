@@ -3,8 +3,10 @@
 //! Triggers.
 //!
 //! A refusal names a place of the trigger. An accepted trigger, written again, is the same, and consists only
-//! of parts of the text.
+//! of parts of the text. An accepted histogram, written again, is the same, and is a map.
 
+use rtrace_input::hist::{is_hist, HistBegin, HistLine, WriteError};
+use rtrace_input::map::MapLine;
 use rtrace_input::trigger::{Action, TriggerLine};
 use rtrace_input::{marker, name};
 
@@ -12,6 +14,9 @@ pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
+    if is_hist(text) {
+        return check_hist(text);
+    }
     let trigger = match TriggerLine::parse(text) {
         Ok(trigger) => trigger,
         Err(error) => {
@@ -106,4 +111,33 @@ fn without_marker<'a>(behind: &'a str, trigger: &TriggerLine<'_>) -> &'a str {
 
 fn expression<'a>(trigger: &TriggerLine<'a>) -> Option<&'a str> {
     Some(trigger.filter?.expression)
+}
+
+fn check_hist(text: &str) {
+    let line = match HistLine::parse(text) {
+        Ok(line) => line,
+        Err(error) => {
+            assert!(text.is_char_boundary(error.at), "{error:?}");
+            assert!(!error.shown(text).to_string().is_empty());
+            return;
+        }
+    };
+    let written = line.to_string();
+    let again = HistLine::parse(&written).expect("what is written is a histogram");
+    assert_eq!(again.to_string(), written);
+    // The written line always has an order.
+    assert_eq!(again.orders().count(), line.orders().count().max(1));
+
+    let event = ("sched", "sched_waking");
+    let keys = line.keys.text;
+    let begin = line.duration.map(|_| HistBegin { event, keys });
+    let mut map = String::new();
+    match line.write_map("m", event, begin, &mut map) {
+        Ok(()) => assert!(
+            matches!(MapLine::parse(&map), Ok(MapLine::Define(_))),
+            "{map}"
+        ),
+        Err(WriteError::Wrong(error)) => assert!(text.is_char_boundary(error.at)),
+        Err(WriteError::Write) => panic!("a string takes any text"),
+    }
 }

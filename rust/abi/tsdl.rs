@@ -42,6 +42,8 @@ pub struct Environment<'a> {
     pub created: &'a str,
     /// This module's version.
     pub rtrace_version: &'a str,
+    /// The kind of processor, as uname(2) names it; [`None`] for x86-64.
+    pub architecture: Option<&'a str>,
 }
 
 /// A name with a leading underscore, which keeps any C identifier legal in TSDL. Readers remove the
@@ -70,6 +72,18 @@ impl core::fmt::Display for Quoted<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The line of the environment that names the architecture, if there is one.
+struct Architecture<'a>(Option<&'a str>);
+
+impl core::fmt::Display for Architecture<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> Result {
+        match self.0 {
+            Some(name) => writeln!(f, "\tarchitecture = \"{}\";", Quoted(name)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -121,7 +135,7 @@ env {{
 	trace_name = \"{}\";
 	trace_creation_datetime = \"{}\";
 	rtrace_version = \"{}\";
-}};
+{}}};
 
 clock {{
 	name = \"{name}\";
@@ -142,6 +156,7 @@ typealias integer {{
         Quoted(env.trace_name),
         Quoted(env.created),
         Quoted(env.rtrace_version),
+        Architecture(env.architecture),
         clock.uuid,
         Quoted(clock.description),
         clock.frequency,

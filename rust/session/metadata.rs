@@ -45,6 +45,7 @@ pub(super) fn preamble(
             trace_name: session.name(),
             created: created.to_str()?,
             rtrace_version: crate::abi::VERSION,
+            architecture: crate::arch::NAME,
         },
     )
     .map_err(|_| ENOMEM)?;

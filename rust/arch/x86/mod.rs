@@ -2,6 +2,7 @@
 
 //! x86-64.
 
+pub mod calls;
 pub mod clock;
 #[cfg(MODULE)]
 pub mod percpu;
@@ -12,3 +13,6 @@ pub mod registers;
 #[cfg(MODULE)]
 pub mod task;
 pub mod word;
+
+/// The name that a trace has for the processor, as uname(2). Traces of x86-64 have none.
+pub const NAME: Option<&str> = None;

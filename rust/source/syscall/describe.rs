@@ -32,6 +32,7 @@ use super::Direction;
 use crate::abi::schema::{Field, FieldType};
 
 /// A system call, or a substitute for unknown calls.
+#[derive(Clone, Copy)]
 pub(crate) struct Call {
     /// The call's place among the system calls: its number, if it has one.
     pub(crate) slot: u32,
@@ -117,6 +118,13 @@ impl ArgumentKind {
 }
 
 impl Call {
+    /// The name of the call.
+    pub(super) const fn call_name(&self) -> &'static [u8] {
+        match self.entry_name.as_bytes().split_at("syscall_entry_".len()) {
+            (_, name) => name,
+        }
+    }
+
     /// The name of the call's entry or exit.
     pub(crate) fn name(&self, direction: Direction) -> &'static str {
         match direction {
@@ -173,13 +181,13 @@ pub(crate) const RESULT: Field<'static> = Field::new("ret", FieldType::signed(64
 /// The call's number, for events whose name does not say it.
 pub(crate) const NUMBER: Field<'static> = Field::new("id", FieldType::signed(32));
 
-/// The table's syntax: each entry is `NUMBER name(argument: kind, ...);`.
+/// The table's syntax: each entry is `name(argument: kind, ...);`.
 macro_rules! syscalls {
-    ($($number:literal $name:ident($($arg:ident: $kind:ident),*);)*) => {
-        /// All known calls, by number.
-        pub(crate) const LISTED: &[$crate::source::syscall::describe::Call] = &[$(
+    ($($name:ident($($arg:ident: $kind:ident),*);)*) => {
+        /// All known calls. Their slots are unknown.
+        pub(crate) const DESCRIBED: &[$crate::source::syscall::describe::Call] = &[$(
             $crate::source::syscall::describe::Call {
-                slot: $number,
+                slot: u32::MAX,
                 entry_name: concat!("syscall_entry_", stringify!($name)),
                 exit_name: concat!("syscall_exit_", stringify!($name)),
                 kernel_entry_name: Some(concat!("sys_enter_", stringify!($name))),

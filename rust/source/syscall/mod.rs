@@ -4,7 +4,7 @@
 //!
 //! The kernel has one tracepoint for all entries and one for all exits. So there are two handlers ([`probe`]),
 //! which find the probe of each call by its slot. A [plan](plan), made from the call's line in the [`table`],
-//! says how to record it.
+//! says how to record it. Which calls there are, and their numbers, depends on the processor.
 //!
 //! A call's slot is its number. Behind the numbers are two more slots, one for calls that the table does not
 //! know, and one for the calls of 32-bit programs, which have other numbers.
@@ -16,17 +16,23 @@ mod compat;
 mod describe;
 pub(super) mod event;
 mod kinds;
+mod numbers;
 mod plan;
 mod pointed;
 pub(super) mod probe;
 mod table;
 
-use crate::abi::schema::FieldType;
+use crate::abi::schema::{FieldType, LabelPlace};
+use crate::arch::calls::NATIVE;
 use describe::{ArgumentKind, Call, SyscallArgument, NUMBER, RESULT};
-use table::LISTED;
+use table::DESCRIBED;
 
-/// Numbers that the table could know are below this one.
-const NUMBERS: u32 = LISTED[LISTED.len() - 1].slot + 1;
+/// The count of calls of this processor.
+const COUNT: usize = numbers::count(NATIVE);
+/// Their numbers, and the places of their names in the list.
+const LISTED: [LabelPlace; COUNT] = numbers::places(NATIVE);
+/// Numbers that the list could know are below this one.
+const NUMBERS: u32 = LISTED[COUNT - 1].first as u32 + 1;
 /// The slot of a call that the table does not know.
 const UNKNOWN: u32 = NUMBERS;
 /// The slot of all calls of 32-bit programs.
@@ -95,16 +101,53 @@ const COMPAT_CALL: &Call = &Call {
 static CALLS: [Option<&Call>; SLOTS as usize] = {
     let mut calls = [None; SLOTS as usize];
     let mut at = 0;
-    while at < LISTED.len() {
-        let slot = LISTED[at].slot as usize;
-        assert!(calls[slot].is_none(), "a number stands twice in the table");
-        calls[slot] = Some(&LISTED[at]);
+    while at < COUNT {
+        let slot = LISTED[at].first as usize;
+        assert!(calls[slot].is_none(), "a number stands twice in the list");
+        calls[slot] = Some(&KNOWN[at]);
         at += 1;
     }
     calls[UNKNOWN as usize] = Some(UNKNOWN_CALL);
     calls[COMPAT as usize] = Some(COMPAT_CALL);
     calls
 };
+
+/// The calls of this processor, in the order of the list.
+static KNOWN: [Call; COUNT] = {
+    let mut known = [DESCRIBED[0]; COUNT];
+    let (mut at, mut next) = (0, 0);
+    while at < COUNT {
+        // The list and the table often have the same order.
+        let mut searched = 0;
+        while !is_named(LISTED[at].name, DESCRIBED[next].call_name()) {
+            searched += 1;
+            assert!(
+                searched < DESCRIBED.len(),
+                "the table lacks a call of the list"
+            );
+            next = (next + 1) % DESCRIBED.len();
+        }
+        known[at] = Call {
+            slot: LISTED[at].first as u32,
+            ..DESCRIBED[next]
+        };
+        at += 1;
+    }
+    known
+};
+
+/// Whether the list has this name at this place.
+const fn is_named((begin, end): (u32, u32), name: &[u8]) -> bool {
+    let (begin, end) = (begin as usize, end as usize);
+    if end - begin != name.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < name.len() && NATIVE.as_bytes()[begin + at] == name[at] {
+        at += 1;
+    }
+    at == name.len()
+}
 
 /// All calls, by slot.
 fn calls() -> impl Iterator<Item = &'static Call> {

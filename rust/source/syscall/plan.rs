@@ -4,7 +4,7 @@
 
 use super::describe::Call;
 use super::pointed::{Pointed, LEAST_MAX};
-use super::{Direction, COMPAT, COMPAT_CALL, LISTED, SLOTS, UNKNOWN, UNKNOWN_CALL};
+use super::{Direction, COMPAT, COMPAT_CALL, KNOWN, SLOTS, UNKNOWN, UNKNOWN_CALL};
 use crate::abi::schema::Field;
 use crate::arch::registers::Register;
 use crate::record::memory::{Space, Tail};
@@ -186,9 +186,9 @@ impl Plans {
             direction,
         };
         let mut at = 0;
-        while at <= LISTED.len() {
-            let call = if at < LISTED.len() {
-                &LISTED[at]
+        while at <= KNOWN.len() {
+            let call = if at < KNOWN.len() {
+                &KNOWN[at]
             } else {
                 COMPAT_CALL
             };

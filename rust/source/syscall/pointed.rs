@@ -3,6 +3,7 @@
 //! The data that an argument points to. It is recorded after all numbers of the call.
 
 use crate::abi::schema::{FieldType, Integer, LabelPlace, Labels};
+use crate::arch::calls::EPOLL_DATA;
 use crate::sys::user_data::{UserBytes, UserData, PIECE_MAX};
 
 /// The kind of data.
@@ -65,8 +66,10 @@ const AF_INET6: u16 = 10;
 
 /// Bytes of the longest address that is recorded, a `struct sockaddr_un`.
 const ADDRESS_MAX: usize = 110;
-/// Bytes of a `struct epoll_event` of x86-64, which has no padding.
-const EPOLL_EVENT: usize = 12;
+/// Bytes of a `struct epoll_event`. The events are at its beginning.
+const EPOLL_EVENT: usize = EPOLL_DATA + 8;
+/// Bytes of the record of an event and its data.
+const EPOLL_RECORD: usize = 4 + 8;
 /// Bytes of a `struct pollfd`.
 const POLLFD: usize = 8;
 /// Bytes of a `struct iovec`.
@@ -93,7 +96,7 @@ const _: () = {
     assert!(address + 4 + MESSAGE_ELEMENTS_MAX * 8 < PIECE_MAX);
     assert!(4 + ELEMENTS_MAX * 8 <= PIECE_MAX);
     assert!(4 + MEMBERS_MAX * 4 <= PIECE_MAX);
-    assert!(4 + 4 + ELEMENTS_MAX * EPOLL_EVENT <= PIECE_MAX);
+    assert!(4 + 4 + ELEMENTS_MAX * EPOLL_RECORD <= PIECE_MAX);
 };
 
 impl Pointed {
@@ -103,7 +106,7 @@ impl Pointed {
             Self::Text => 1,
             Self::SocketAddress | Self::FilledAddress => 2 + 2 + 4 + 4 + 1,
             Self::Words(count) => count.wrapping_mul(8),
-            Self::EpollEvent => EPOLL_EVENT as u8,
+            Self::EpollEvent => EPOLL_RECORD as u8,
             Self::EpollEvents | Self::PollSet | Self::PollResults => 4 + 4,
             Self::DescriptorSet | Self::Vector => 4,
             Self::Message => Self::SocketAddress.least() + 4,
@@ -130,11 +133,17 @@ impl Pointed {
                     copy_array::<8, N>(address.wrapping_add(place.wrapping_mul(8)), to);
                 }
             }
-            Self::EpollEvent => copy_array::<EPOLL_EVENT, N>(address, to),
+            Self::EpollEvent if EPOLL_EVENT == EPOLL_RECORD => {
+                copy_array::<EPOLL_RECORD, N>(address, to);
+            }
+            Self::EpollEvent => {
+                copy_array::<4, N>(address, to);
+                copy_array::<8, N>(address.wrapping_add(EPOLL_DATA as u64), to);
+            }
             Self::EpollEvents => {
                 let mut bytes = UserBytes::new();
                 let events = elements::<EPOLL_EVENT>(&mut bytes, address, extent);
-                put_column::<4, 8, N>(events.clone(), to);
+                put_column::<EPOLL_DATA, 8, N>(events.clone(), to);
                 put_column::<0, 4, N>(events, to);
             }
             Self::PollSet | Self::PollResults => {

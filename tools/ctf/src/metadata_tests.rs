@@ -25,6 +25,7 @@ fn text(layout: Layout, events: &[(u32, &str, Vec<Field<'_>>)]) -> String {
         trace_name: "default",
         created: "20261120T230000Z",
         rtrace_version: "0.1.0",
+        architecture: Some("aarch64"),
     };
     let mut out = String::new();
     tsdl::preamble(&mut out, UUID, &[layout], &clock, &env).unwrap();

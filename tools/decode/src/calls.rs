@@ -5,13 +5,13 @@
 //!
 //! The data comes from the module's own table, which is compiled here, too.
 
+use super::architecture::Architecture;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The known facts about a system call.
 #[derive(Clone, Copy, Debug)]
 struct Call {
-    number: u32,
     /// The names and kinds of its arguments.
     arguments: &'static [(&'static str, &'static str)],
 }
@@ -19,11 +19,11 @@ struct Call {
 /// The macro that the table calls.
 mod describe {
     macro_rules! syscalls {
-        ($($number:literal $name:ident($($argument:ident: $kind:ident),*);)*) => {
+        ($($name:ident($($argument:ident: $kind:ident),*);)*) => {
             /// The calls by name.
             pub const CALLS: &[(&str, super::Call)] = &[$((
                 stringify!($name),
-                super::Call { number: $number, arguments: &[$((stringify!($argument), stringify!($kind))),*] },
+                super::Call { arguments: &[$((stringify!($argument), stringify!($kind))),*] },
             )),*];
         };
     }
@@ -36,6 +36,19 @@ mod table;
 static CALLS: LazyLock<HashMap<&str, Call>> =
     LazyLock::new(|| table::CALLS.iter().copied().collect());
 
+/// The numbers of an architecture's calls, by name: the module's own list.
+fn numbers(list: &'static str) -> HashMap<&'static str, u32> {
+    let lines = list.lines().filter_map(|line| line.split_once(' '));
+    lines
+        .filter_map(|(number, name)| Some((name, number.parse().ok()?)))
+        .collect()
+}
+
+static X86_64: LazyLock<HashMap<&str, u32>> =
+    LazyLock::new(|| numbers(include_str!("../../../rust/arch/x86/calls.txt")));
+static ARM64: LazyLock<HashMap<&str, u32>> =
+    LazyLock::new(|| numbers(include_str!("../../../rust/arch/arm64/calls.txt")));
+
 /// Whether a system call has this name.
 pub fn is_call(name: &str) -> bool {
     CALLS.contains_key(name)
@@ -46,9 +59,13 @@ pub fn calls() -> impl Iterator<Item = &'static str> {
     table::CALLS.iter().map(|(name, _)| *name)
 }
 
-/// The number of the call of this name.
-pub fn number(name: &str) -> Option<u32> {
-    CALLS.get(name).map(|call| call.number)
+/// The number of the call of this name on an architecture.
+pub fn number(architecture: Architecture, name: &str) -> Option<u32> {
+    let numbers = match architecture {
+        Architecture::X86_64 => &X86_64,
+        Architecture::Arm64 => &ARM64,
+    };
+    numbers.get(name).copied()
 }
 
 /// The position of an argument in its call. [`None`]: the call or the argument is unknown.
@@ -77,8 +94,22 @@ mod tests {
 
     #[test]
     fn numbers() {
-        let numbers = ["read", "openat", "unknown"].map(number);
-        assert_eq!(numbers, [Some(0), Some(257), None]);
+        let names = ["read", "openat", "open", "unknown"];
+        let of = |architecture| names.map(|name| number(architecture, name));
+        assert_eq!(
+            of(Architecture::X86_64),
+            [Some(0), Some(257), Some(2), None]
+        );
+        assert_eq!(of(Architecture::Arm64), [Some(63), Some(56), None, None]);
+    }
+
+    /// Each call with a number has arguments, so each list has names of the table.
+    #[test]
+    fn all_calls_are_described() {
+        for numbers in [&*X86_64, &*ARM64] {
+            assert!(numbers.len() > 300);
+            assert!(numbers.keys().all(|name| is_call(name)));
+        }
     }
 
     #[test]

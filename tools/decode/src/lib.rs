@@ -2,17 +2,21 @@
 
 //! The names of numbers in system calls: flags, constants, errors. Also the calls themselves.
 //!
-//! The names and their values are those of the kernel's uapi headers, through the crates `libc` and `nix`. A number
+//! The names and their values are those of the kernel's uapi headers, through the crates `libc` and `nix`, which have
+//! those of the machine that reads. Values that differ between processors are written here, for each [`Architecture`]
+//! that a trace can be of. A number
 //! that is not in a table stays a number, and bits without a name stay in hexadecimal.
 
 #![forbid(unsafe_code)]
 
+mod architecture;
 mod calls;
 mod chosen;
 mod error;
 mod meaning;
 mod tables;
 
+pub use architecture::Architecture;
 pub use calls::{arguments, calls, is_call, is_descriptor, number, position};
 pub use chosen::{chosen, SETS};
 pub use error::{error_name, write_error};

@@ -3,6 +3,7 @@
 //! The meaning of each argument of each call. Names of calls and arguments are those of the module's table
 //! (`rust/source/syscall/table.rs`).
 
+use super::architecture::Architecture;
 use super::meaning::{Meaning, Name};
 use nix::libc;
 
@@ -25,13 +26,74 @@ const fn mixed(mask: u64, values: &'static [Name], flags: &'static [Name]) -> Me
 }
 
 const DIRECTORY: Meaning = Meaning::Value(values!(AT_FDCWD));
-const OPEN: Meaning = mixed(
-    libc::O_ACCMODE as u64,
-    values!(O_RDONLY O_WRONLY O_RDWR),
-    bits!(O_CREAT O_EXCL O_NOCTTY O_TRUNC O_APPEND O_NONBLOCK O_SYNC O_DSYNC O_ASYNC O_DIRECT
-        O_NOFOLLOW O_NOATIME O_CLOEXEC O_PATH O_TMPFILE O_DIRECTORY),
-);
-const FD: Meaning = Meaning::Flags(bits!(O_CLOEXEC O_NONBLOCK O_DIRECT));
+/// The bit that differs between O_TMPFILE and O_DIRECTORY.
+const TMPFILE: u64 = 0o20000000;
+
+/// Flags of a file, of a processor with these values.
+macro_rules! open {
+    (O_DIRECT = $direct:literal, O_NOFOLLOW = $nofollow:literal, O_DIRECTORY = $directory:literal) => {
+        mixed(
+            libc::O_ACCMODE as u64,
+            values!(O_RDONLY O_WRONLY O_RDWR),
+            &[
+                ("O_CREAT", libc::O_CREAT as u64),
+                ("O_EXCL", libc::O_EXCL as u64),
+                ("O_NOCTTY", libc::O_NOCTTY as u64),
+                ("O_TRUNC", libc::O_TRUNC as u64),
+                ("O_APPEND", libc::O_APPEND as u64),
+                ("O_NONBLOCK", libc::O_NONBLOCK as u64),
+                ("O_SYNC", libc::O_SYNC as u64),
+                ("O_DSYNC", libc::O_DSYNC as u64),
+                ("O_ASYNC", libc::O_ASYNC as u64),
+                ("O_DIRECT", $direct),
+                ("O_NOFOLLOW", $nofollow),
+                ("O_NOATIME", libc::O_NOATIME as u64),
+                ("O_CLOEXEC", libc::O_CLOEXEC as u64),
+                ("O_PATH", libc::O_PATH as u64),
+                ("O_TMPFILE", TMPFILE | $directory),
+                ("O_DIRECTORY", $directory),
+            ],
+        )
+    };
+}
+
+fn open(architecture: Architecture) -> Meaning {
+    match architecture {
+        Architecture::X86_64 => {
+            open!(
+                O_DIRECT = 0o40000,
+                O_NOFOLLOW = 0o400000,
+                O_DIRECTORY = 0o200000
+            )
+        }
+        Architecture::Arm64 => {
+            open!(
+                O_DIRECT = 0o200000,
+                O_NOFOLLOW = 0o100000,
+                O_DIRECTORY = 0o40000
+            )
+        }
+    }
+}
+
+/// Flags of a new descriptor, of a processor with this value.
+macro_rules! descriptor {
+    (O_DIRECT = $direct:literal) => {
+        Meaning::Flags(&[
+            ("O_CLOEXEC", libc::O_CLOEXEC as u64),
+            ("O_NONBLOCK", libc::O_NONBLOCK as u64),
+            ("O_DIRECT", $direct),
+        ])
+    };
+}
+
+fn descriptor(architecture: Architecture) -> Meaning {
+    match architecture {
+        Architecture::X86_64 => descriptor!(O_DIRECT = 0o40000),
+        Architecture::Arm64 => descriptor!(O_DIRECT = 0o200000),
+    }
+}
+
 const AT: Meaning = Meaning::Flags(bits!(AT_SYMLINK_NOFOLLOW AT_SYMLINK_FOLLOW AT_NO_AUTOMOUNT
     AT_EMPTY_PATH AT_STATX_FORCE_SYNC AT_STATX_DONT_SYNC AT_RECURSIVE));
 /// The bit 0x200 has other names in other calls.
@@ -58,19 +120,58 @@ const IOCTL: Meaning = Meaning::Value(
     TIOCSPGRP TIOCGWINSZ TIOCSWINSZ TIOCSCTTY TIOCNOTTY TIOCGPTN TIOCSPTLCK FIONREAD FIONBIO FIOCLEX
     FIONCLEX FICLONE FICLONERANGE),
 );
-const PROTECTION: Meaning = Meaning::Flags(&[
+/// The two names before the last one are those of arm64 (`arch/arm64/include/uapi/asm/mman.h`).
+const PROTECTION: &[Name] = &[
     ("PROT_NONE", 0),
     ("PROT_READ", 1),
     ("PROT_WRITE", 2),
     ("PROT_EXEC", 4),
     ("PROT_GROWSDOWN", libc::PROT_GROWSDOWN as u64),
-]);
-const MAP: Meaning = mixed(
-    libc::MAP_TYPE as u64,
-    values!(MAP_SHARED MAP_PRIVATE MAP_SHARED_VALIDATE),
-    bits!(MAP_FIXED MAP_ANONYMOUS MAP_32BIT MAP_GROWSDOWN MAP_DENYWRITE MAP_EXECUTABLE MAP_LOCKED
-        MAP_NORESERVE MAP_POPULATE MAP_NONBLOCK MAP_STACK MAP_HUGETLB MAP_SYNC MAP_FIXED_NOREPLACE),
-);
+    ("PROT_BTI", 0x10),
+    ("PROT_MTE", 0x20),
+];
+
+fn protection(architecture: Architecture) -> Meaning {
+    let (common, _) = PROTECTION.split_at(5);
+    Meaning::Flags(match architecture {
+        Architecture::X86_64 => common,
+        Architecture::Arm64 => PROTECTION,
+    })
+}
+
+/// Flags of a mapping, with those of one processor.
+macro_rules! map {
+    ($($own:tt)*) => {
+        mixed(
+            libc::MAP_TYPE as u64,
+            values!(MAP_SHARED MAP_PRIVATE MAP_SHARED_VALIDATE),
+            &[
+                ("MAP_FIXED", libc::MAP_FIXED as u64),
+                ("MAP_ANONYMOUS", libc::MAP_ANONYMOUS as u64),
+                $($own)*
+                ("MAP_GROWSDOWN", libc::MAP_GROWSDOWN as u64),
+                ("MAP_DENYWRITE", libc::MAP_DENYWRITE as u64),
+                ("MAP_EXECUTABLE", libc::MAP_EXECUTABLE as u64),
+                ("MAP_LOCKED", libc::MAP_LOCKED as u64),
+                ("MAP_NORESERVE", libc::MAP_NORESERVE as u64),
+                ("MAP_POPULATE", libc::MAP_POPULATE as u64),
+                ("MAP_NONBLOCK", libc::MAP_NONBLOCK as u64),
+                ("MAP_STACK", libc::MAP_STACK as u64),
+                ("MAP_HUGETLB", libc::MAP_HUGETLB as u64),
+                ("MAP_SYNC", libc::MAP_SYNC as u64),
+                ("MAP_FIXED_NOREPLACE", libc::MAP_FIXED_NOREPLACE as u64),
+            ],
+        )
+    };
+}
+
+fn map(architecture: Architecture) -> Meaning {
+    match architecture {
+        Architecture::X86_64 => map!(("MAP_32BIT", 0x40),),
+        Architecture::Arm64 => map!(),
+    }
+}
+
 const REMAP: Meaning = Meaning::Flags(bits!(MREMAP_MAYMOVE MREMAP_FIXED MREMAP_DONTUNMAP));
 const MSYNC: Meaning = Meaning::Flags(bits!(MS_ASYNC MS_INVALIDATE MS_SYNC));
 const MLOCK: Meaning = Meaning::Flags(bits!(MCL_CURRENT MCL_FUTURE MCL_ONFAULT));
@@ -184,12 +285,14 @@ pub const POLL_EVENTS: Meaning = Meaning::Flags(
     POLLWRNORM POLLWRBAND POLLRDHUP),
 );
 
-/// The meaning of a call's argument. [`None`]: it is a plain number.
-pub fn argument(call: &str, name: &str) -> Option<Meaning> {
+/// The meaning of a call's argument in a trace of this architecture. [`None`]: it is a plain number.
+pub fn argument(architecture: Architecture, call: &str, name: &str) -> Option<Meaning> {
     Some(match (call, name) {
         (_, "dfd" | "olddfd" | "newdfd" | "from_dfd" | "to_dfd" | "mountdirfd") => DIRECTORY,
-        ("open" | "openat" | "open_by_handle_at", "flags") | ("mq_open", "oflag") => OPEN,
-        ("fanotify_init", "event_f_flags") => OPEN,
+        ("open" | "openat" | "open_by_handle_at", "flags") | ("mq_open", "oflag") => {
+            open(architecture)
+        }
+        ("fanotify_init", "event_f_flags") => open(architecture),
         ("access" | "faccessat" | "faccessat2", "mode") => ACCESS,
         ("fallocate", "mode") => FALLOCATE,
         ("set_mempolicy" | "mbind", "mode") => return None,
@@ -197,7 +300,7 @@ pub fn argument(call: &str, name: &str) -> Option<Meaning> {
         (
             "dup3" | "pipe2" | "inotify_init1" | "epoll_create1" | "timerfd_create" | "signalfd4",
             "flags",
-        ) => FD,
+        ) => descriptor(architecture),
         ("eventfd2", "flags") => EVENTFD,
         ("memfd_create", "flags") => MEMFD,
         ("unlinkat", "flag") => AT_UNLINK,
@@ -210,13 +313,13 @@ pub fn argument(call: &str, name: &str) -> Option<Meaning> {
         ("fcntl", "cmd") => FCNTL,
         ("flock", "cmd") => FLOCK,
         ("ioctl", "cmd") => IOCTL,
-        ("mmap" | "mprotect" | "pkey_mprotect", "prot") => PROTECTION,
-        ("mmap", "flags") => MAP,
+        ("mmap" | "mprotect" | "pkey_mprotect", "prot") => protection(architecture),
+        ("mmap", "flags") => map(architecture),
         ("mremap", "flags") => REMAP,
         ("msync", "flags") => MSYNC,
         ("mlockall", "flags") => MLOCK,
         ("madvise" | "process_madvise", "behavior") => ADVICE,
-        ("fadvise64", "advice") => FADVISE,
+        ("fadvise64" | "fadvise64_64", "advice") => FADVISE,
         ("rseq", "sig") => return None,
         (_, "sig") => Meaning::Signal,
         ("rt_sigprocmask", "how") => SIGNAL_MASK,
@@ -271,7 +374,7 @@ pub fn result(call: &str) -> Option<Meaning> {
 
 /// Whether an argument is used: some count only with a flag in another one.
 pub fn is_given(call: &str, name: &str, flags: u64) -> bool {
-    let creates = libc::O_CREAT as u64 | libc::O_TMPFILE as u64 & !(libc::O_DIRECTORY as u64);
+    let creates = libc::O_CREAT as u64 | TMPFILE;
     !matches!((call, name), ("open" | "openat", "mode")) || flags & creates != 0
 }
 
@@ -282,8 +385,32 @@ mod tests {
 
     fn text(call: &str, name: &str, number: i64) -> String {
         let mut out = String::new();
-        argument(call, name).unwrap().write(&mut out, number as u64);
+        let meaning = argument(Architecture::X86_64, call, name).unwrap();
+        meaning.write(&mut out, number as u64);
         out
+    }
+
+    /// The values that differ from those of x86-64, whichever machine runs this.
+    #[test]
+    fn arguments_on_arm64() {
+        for (call, name, number, expected) in [
+            (
+                "openat",
+                "flags",
+                0o2040000,
+                "O_RDONLY|O_CLOEXEC|O_DIRECTORY",
+            ),
+            ("openat", "flags", 0o20040002, "O_RDWR|O_TMPFILE"),
+            ("openat", "flags", 0o300000, "O_RDONLY|O_DIRECT|O_NOFOLLOW"),
+            ("pipe2", "flags", 0o200000, "O_DIRECT"),
+            ("mmap", "prot", 0x15, "PROT_READ|PROT_EXEC|PROT_BTI"),
+            ("mmap", "flags", 0x62, "MAP_PRIVATE|MAP_ANONYMOUS|0x40"),
+        ] {
+            let mut out = String::new();
+            let meaning = argument(Architecture::Arm64, call, name).unwrap();
+            meaning.write(&mut out, number);
+            assert_eq!(out, expected, "{call} {name}");
+        }
     }
 
     /// Values as `strace` prints them.
@@ -353,7 +480,7 @@ mod tests {
 
     #[test]
     fn a_mode_counts_where_something_is_created() {
-        let (creat, tmpfile) = (libc::O_CREAT as u64, libc::O_TMPFILE as u64);
+        let (creat, tmpfile) = (libc::O_CREAT as u64, TMPFILE);
         for (flags, expected) in [
             (0, false),
             (creat, true),

@@ -170,6 +170,7 @@ fn metadata_from(machine: Machine<'_>, uuid: [u8; 16], layouts: &[Layout]) -> St
         trace_name: "default",
         created: "20231114T221320+0000",
         rtrace_version: "0.1.0",
+        architecture: None,
     };
     let field = |name, ty| Field { name, ty };
     let tid = |name| field(name, FieldType::signed(32));

@@ -8,6 +8,7 @@ use crate::ftrace::{self, syscall, Syscall, PRIORITIES};
 use crate::values::{fields, is_shown_context, AsText, Line};
 use analysis::{integer, text};
 use ctf::{Event, EventLayout, FieldLayout, Type, Value};
+use decode::Architecture;
 use std::io::Write;
 
 /// Message of a type of event.
@@ -134,10 +135,10 @@ const OWN: &[(&str, u32, &[Known])] = &[
 ];
 
 impl Mapping {
-    /// Returns the mapping of an event.
-    pub fn of(layout: &EventLayout) -> Self {
+    /// Returns the mapping of an event in a trace of this architecture.
+    pub fn of(layout: &EventLayout, architecture: Architecture) -> Self {
         Self::own(layout)
-            .or_else(|| Self::call(layout))
+            .or_else(|| Self::call(layout, architecture))
             .unwrap_or_else(|| Self::generic(layout))
     }
 
@@ -154,12 +155,12 @@ impl Mapping {
         Some(Self::Own(*tag, places.collect::<Option<_>>()?))
     }
 
-    fn call(layout: &EventLayout) -> Option<Self> {
+    fn call(layout: &EventLayout, architecture: Architecture) -> Option<Self> {
         let (name, ret) = match syscall(&layout.name)? {
             Syscall::Entry(name) => (name, None),
             Syscall::Exit(name) => (name, Some(layout.field("ret")?)),
         };
-        let number = match decode::number(name) {
+        let number = match decode::number(architecture, name) {
             Some(number) => Number::Known(number.into()),
             None => Number::Field(layout.field("id")?),
         };

@@ -14,6 +14,7 @@ use ahash::HashMap;
 use analysis::schedule_events::{Fork, ForkFields, StateFields, THREAD_STATE};
 use analysis::{integer, key, text, ByEvent, Catalogue, EventKey};
 use ctf::{Event, EventLayout, Metadata};
+use decode::Architecture;
 use events::{line, Mapping};
 use prost::Message;
 use proto::{
@@ -74,16 +75,22 @@ pub struct Perfetto<'a> {
     bytes: Vec<u8>,
 }
 
+/// The architecture of a trace.
+fn architecture(metadata: &Metadata) -> Architecture {
+    Architecture::named(metadata.env.get("architecture").map(String::as_str))
+}
+
 impl<'a> Perfetto<'a> {
     /// For a trace with this description.
     pub fn new(metadata: &'a Metadata) -> Self {
         let catalogue = Catalogue::new(metadata);
+        let architecture = architecture(metadata);
         let layouts = metadata.streams.iter().flat_map(|s| s.events.values());
         let mapping = |layout: &EventLayout| {
             // If several channels have an event, Perfetto draws the event of the first one.
             let first = catalogue.event(&layout.name).map(key);
             if first == Some(key(layout)) {
-                Mapping::of(layout)
+                Mapping::of(layout, architecture)
             } else {
                 Mapping::generic(layout)
             }
@@ -280,8 +287,7 @@ impl Format for Perfetto<'_> {
                 sysname: env("sysname"),
                 version: env("kernel_version"),
                 release: env("kernel_release"),
-                // The module supports only this architecture.
-                machine: Some("x86_64".to_owned()),
+                machine: Some(architecture(self.metadata).machine().to_owned()),
             }),
         };
         self.put(None, Data::SystemInfo(system), out)

@@ -272,6 +272,7 @@ fn written(description: &Description, layouts: &[Layout], events: &Events<'_>) -
         trace_name,
         created,
         rtrace_version,
+        architecture: None,
     };
     let mut out = String::new();
     tsdl::preamble(&mut out, &uuid, layouts, &clock, &env).expect("a String");

@@ -52,6 +52,7 @@ fn written(metadata: &Metadata) -> String {
         trace_name: "",
         created: "",
         rtrace_version: "",
+        architecture: None,
     };
     let mut out = String::new();
     let layouts: Vec<_> = metadata.streams.iter().map(|class| class.layout).collect();

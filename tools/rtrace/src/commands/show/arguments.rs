@@ -9,7 +9,7 @@ use analysis::descriptors::makes_descriptor;
 use analysis::durations::call_duration;
 use analysis::syscalls::{edge, CallName, Edge};
 use ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
-use decode::Meaning;
+use decode::{Architecture, Meaning};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -116,10 +116,12 @@ impl Form {
             CallName::Own(name) if kind != Kind::Event => Some(name.as_str()),
             _ => None,
         };
+        let architecture =
+            Architecture::named(metadata.env.get("architecture").map(String::as_str));
         let contexts = class.map_or(&[][..], |class| &class.contexts);
-        let mut contexts = fields(contexts, None);
+        let mut contexts = fields(contexts, None, architecture);
         contexts.retain(|context| !HEAD.contains(&context.name.as_str()));
-        let mut fields = fields(&layout.fields, call);
+        let mut fields = fields(&layout.fields, call, architecture);
         if let Kind::Exit { ret, .. } = kind {
             fields.retain(|field| field.number != ret);
         }
@@ -251,7 +253,7 @@ impl Field {
 }
 
 /// Descriptions of fields: the fields of a system call, or of another event.
-fn fields(layouts: &[FieldLayout], call: Option<&str>) -> Vec<Field> {
+fn fields(layouts: &[FieldLayout], call: Option<&str>, architecture: Architecture) -> Vec<Field> {
     let lengths: Vec<_> = layouts
         .iter()
         .filter_map(|field| match field.ty {
@@ -266,7 +268,7 @@ fn fields(layouts: &[FieldLayout], call: Option<&str>) -> Vec<Field> {
             number,
             name: layout.name.clone(),
             ty: layout.ty.clone(),
-            meaning: call.and_then(|call| decode::argument(call, &layout.name)),
+            meaning: call.and_then(|call| decode::argument(architecture, call, &layout.name)),
             pointed: None,
             pointed_alone: false,
             is_descriptor: call.is_some_and(|call| decode::is_descriptor(call, &layout.name)),

@@ -5,7 +5,7 @@
 
 use super::arguments::{number, push, write_text};
 use ctf::{EventLayout, Value};
-use decode::Meaning;
+use decode::{Architecture, Meaning};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Type of the data, with the numbers of the fields that contain them.
@@ -259,7 +259,8 @@ fn write_address(out: &mut String, values: [Option<Value<'_>>; 5]) {
     let family = family.map_or(0, number);
     let port = port.map_or(0, number);
     out.push('{');
-    match decode::argument("socket", "family") {
+    // Families are the same everywhere.
+    match decode::argument(Architecture::default(), "socket", "family") {
         Some(names) => names.write(out, family),
         None => Meaning::Address.write(out, family),
     }

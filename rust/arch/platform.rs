@@ -8,7 +8,7 @@ use super::record::gate::Passage;
 use super::record::gate::State;
 use super::ring::platform::{Local, Platform, Shared};
 use super::ring::slot::{Slot, Slots};
-use super::word::{compiler_barrier, full_barrier, CountAndFlags, LocalWord, SharedWord};
+use super::word::{full_barrier, CountAndFlags, LocalWord, SharedWord};
 
 impl Local for LocalWord {
     #[inline(always)]
@@ -72,10 +72,7 @@ impl MapWord for LocalWord {
 
     #[inline(always)]
     fn load_acquire(&self) -> u64 {
-        let value = self.load();
-        // Only for the compiler: on x86 a later load stays after an earlier one.
-        compiler_barrier();
-        value
+        self.load_acquire()
     }
 
     #[inline(always)]
@@ -85,9 +82,7 @@ impl MapWord for LocalWord {
 
     #[inline(always)]
     fn store_release(&self, value: u64) {
-        // Only for the compiler: on x86 a later store stays after an earlier one.
-        compiler_barrier();
-        self.store(value)
+        self.store_release(value)
     }
 
     #[inline(always)]
@@ -155,7 +150,7 @@ unsafe impl State for CountAndFlags {
     }
     #[inline(always)]
     fn leave(&self) {
-        self.count().increment();
+        self.put_back();
     }
     #[inline(always)]
     fn is_nested(&self) -> bool {
@@ -185,9 +180,7 @@ unsafe impl State for CountAndFlags {
         full_barrier();
     }
     fn is_empty(&self) -> bool {
-        let count = self.count().load();
-        compiler_barrier();
-        count == 1
+        self.count().load_acquire() == 1
     }
     #[inline(always)]
     fn set_watched(&self, watched: bool) {

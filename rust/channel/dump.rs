@@ -11,7 +11,7 @@ use super::Setup;
 use crate::abi::dump::{DumpEntry, DumpText, DumpTrace, Root, MAGIC, VERSION};
 use crate::abi::packet::Uuid;
 use crate::abi::region::{checksum, NAME_MAX};
-use crate::arch::word::{compiler_barrier, SharedWord};
+use crate::arch::word::{release_barrier, SharedWord};
 use crate::ring::exchange::Bank;
 use core::ptr::NonNull;
 use kernel::prelude::*;
@@ -51,7 +51,7 @@ impl Listing {
         entry.next.store(ROOT.first.load());
         let at = address(&*entry);
         entries.push(entry, GFP_KERNEL)?;
-        compiler_barrier();
+        release_barrier();
         ROOT.first.store(at);
         Ok(at)
     }
@@ -74,7 +74,7 @@ impl Listing {
             Some(before) => before.next.store(next),
             None => ROOT.first.store(next),
         }
-        compiler_barrier();
+        release_barrier();
         let removed = entries.remove(place);
         drop(entries);
         drop(removed);
@@ -137,9 +137,9 @@ impl ListedTrace {
     pub(crate) fn set_metadata(&self, metadata: &str) -> Result {
         let next = OwnedText::new(metadata)?;
         let mut text = self.text.lock();
-        compiler_barrier();
+        release_barrier();
         self.trace.text.store(address(&next.text));
-        compiler_barrier();
+        release_barrier();
         *text = next;
         Ok(())
     }

@@ -9,7 +9,9 @@ use super::wakeup;
 use crate::arch::chosen::{Chosen, Items};
 use crate::arch::clock;
 use crate::arch::preempt::{self, NoPreempt};
-use crate::arch::word::{compiler_barrier, CountAndFlags, LocalWord, SharedWord};
+use crate::arch::word::{
+    acquire_barrier, release_barrier, CountAndFlags, LocalWord, SharedWord, IS_ORDERED,
+};
 use crate::record;
 use crate::record::gate::Level;
 use crate::record::memory::Pages as _;
@@ -29,10 +31,10 @@ use kernel::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Barriers {
     /// The reader: it interrupts the writer's CPU, which executes a full barrier (the paper's
-    /// Algorithm 6). The writer has compiler barriers only.
+    /// Algorithm 6). The writer executes no barrier, except a release where stores are not in order.
     Interrupt,
     /// The writer, once per packet, at delivery: a full barrier before it looks for a reader to
-    /// wake. (On x86 its stores are in order anyway.) Readers never interrupt the writer's CPU.
+    /// wake. (Where [`IS_ORDERED`] its stores are in order anyway.) Readers never interrupt the writer's CPU.
     Delivery,
 }
 
@@ -40,7 +42,8 @@ pub(super) enum Barriers {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BarrierPolicy {
     /// The reader, except that the writer pays on a CPU which the kernel keeps free of interrupts
-    /// (`isolcpus`, `nohz_full`, an isolated cpuset partition).
+    /// (`isolcpus`, `nohz_full`, an isolated cpuset partition). Where stores are not [in order](IS_ORDERED), the
+    /// writer, because each delivery is a release there anyway.
     Auto,
     /// The reader.
     Reader,
@@ -52,7 +55,7 @@ impl BarrierPolicy {
     /// The barriers of a CPU.
     pub(super) fn on(self, is_isolated: bool) -> Barriers {
         match self {
-            Self::Auto if is_isolated => Barriers::Delivery,
+            Self::Auto if is_isolated || !IS_ORDERED => Barriers::Delivery,
             Self::Auto | Self::Reader => Barriers::Interrupt,
             Self::Writer => Barriers::Delivery,
         }
@@ -88,18 +91,17 @@ impl Platform for Kernel {
     type Slots = Chosen<Slot<Self>, PageArray<Slot<Self>>>;
 
     fn publish(&self) {
-        // For `Delivery` this is a release. x86 keeps stores in order, and so must the compiler.
-        compiler_barrier();
+        // Also for `Interrupt`: a CPU that goes offline may deliver a packet when no interrupt reaches it any more.
+        release_barrier();
     }
 
     fn promote(&self) {
         match self.barriers {
             Barriers::Interrupt => {
-                // A CPU that went offline (ENXIO) had ordered all its stores by then.
+                // A CPU that went offline (ENXIO) has delivered with a release.
                 let _ = cpu::full_barrier_on(self.cpu);
             }
-            // An acquire: x86 keeps loads in order.
-            Barriers::Delivery => compiler_barrier(),
+            Barriers::Delivery => acquire_barrier(),
         }
     }
 }

@@ -17,9 +17,8 @@
 #include <linux/spinlock.h>
 #include <linux/timekeeper_internal.h>
 #include <linux/timekeeping.h>
-#include <asm/cpufeature.h>
-#include <asm/tsc.h>
 
+#include "counter.h"
 #include "helpers.h"
 
 /* The clocks at an update. */
@@ -53,15 +52,15 @@ static notrace void compare_tsc(const struct reading *now, struct rtrace_clock_l
 
 	if (!has_tsc || !last.brackets || elapsed < 0)
 		return;
-	due = mul_u64_u32_div(elapsed, tsc_khz, NSEC_PER_MSEC);
-	tolerance = due / 8 + 20 * (s64)tsc_khz;
+	due = mul_u64_u32_div(elapsed, counter_khz(), NSEC_PER_MSEC);
+	tolerance = due / 8 + 20 * (s64)counter_khz();
 	missed = due - counted_at_most;
 	ahead = counted_at_least - due;
 	if (missed > tolerance) {
 		leap->ticks = missed;
-		leap->missed = mul_u64_u32_div(missed, NSEC_PER_MSEC, tsc_khz);
+		leap->missed = mul_u64_u32_div(missed, NSEC_PER_MSEC, counter_khz());
 	} else if (now->brackets && ahead > tolerance) {
-		leap->stood = mul_u64_u32_div(ahead, NSEC_PER_MSEC, tsc_khz);
+		leap->stood = mul_u64_u32_div(ahead, NSEC_PER_MSEC, counter_khz());
 	}
 }
 
@@ -74,14 +73,14 @@ static notrace int clocks_updated(struct notifier_block *block, unsigned long wa
 	struct rtrace_clock_watch *watch;
 
 	now.wall = ktime_to_ns(keeper->offs_real) - now.slept;
-	now.tsc_before = rdtsc_ordered();
+	now.tsc_before = counter_ordered();
 	/*
 	 * The kernel updates the timekeeper before it sets a clock or resumes. The fast clock cannot be read while
 	 * the kernel resumes. At a tick, the timekeeper's time may be stale, so the fast clock is read instead.
 	 */
 	now.boot = now.slept + (was_set ? ktime_to_ns(mono->base) + (mono->xtime_nsec >> mono->shift)
 					: ktime_get_mono_fast_ns());
-	now.tsc_after = rdtsc_ordered();
+	now.tsc_after = counter_ordered();
 	if (has_last) {
 		leap.slept = now.slept - last.slept;
 		leap.set = now.wall - last.wall;
@@ -110,7 +109,7 @@ notrace void rtrace_clock_watch_add(struct rtrace_clock_watch *watch)
 	if (users++)
 		return;
 	has_last = false;
-	has_tsc = rtrace_tsc_is_trustworthy();
+	has_tsc = counter_frequency();
 	pvclock_gtod_register_notifier(&notifier);
 }
 
@@ -124,13 +123,8 @@ notrace void rtrace_clock_watch_remove(struct rtrace_clock_watch *watch)
 	list_del(&watch->node);
 }
 
-/*
- * Whether the time stamp counter has a constant rate, runs in all idle states, and was not found unstable by
- * the kernel.
- */
-notrace bool rtrace_tsc_is_trustworthy(void)
+/* Ticks per second of the time stamp counter, or 0 if the counter is not fit for a trace's clock. */
+notrace u64 rtrace_tsc_frequency(void)
 {
-	return boot_cpu_has(X86_FEATURE_CONSTANT_TSC) &&
-	       boot_cpu_has(X86_FEATURE_NONSTOP_TSC) &&
-	       !check_tsc_unstable() && tsc_khz;
+	return counter_frequency();
 }

@@ -11,11 +11,9 @@ use kernel::types::Opaque;
 /// all times on all CPUs.
 pub(crate) fn tsc_frequency() -> Option<u64> {
     // SAFETY: Reads values that the kernel determined at boot.
-    unsafe {
-        if !bindings::rtrace_tsc_is_trustworthy() {
-            return None;
-        }
-        Some(u64::from(bindings::tsc_khz) * 1000)
+    match unsafe { bindings::rtrace_tsc_frequency() } {
+        0 => None,
+        frequency => Some(frequency),
     }
 }
 

@@ -30,7 +30,7 @@ struct uprobe;
 struct uprobe_consumer;
 
 /* clock.c */
-bool rtrace_tsc_is_trustworthy(void);
+u64 rtrace_tsc_frequency(void);
 
 /* A time in which clocks stood still, or a setting of the wall clock. */
 struct rtrace_clock_leap {
@@ -154,7 +154,7 @@ bool rtrace_sees_addresses(void);
 
 u32 rtrace_user_stack(u64 *addresses, u32 room);
 u32 rtrace_interrupted_stack(struct pt_regs *regs, u64 *addresses, u32 room);
-u32 rtrace_stack_of(u64 ip, u64 sp, u64 bp, u64 *addresses, u32 room);
+u32 rtrace_stack_of(u64 ip, u64 sp, u64 fp, u64 *addresses, u32 room);
 
 /* system.c */
 void rtrace_init_work(struct work_struct *work, work_func_t func);

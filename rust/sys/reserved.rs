@@ -188,7 +188,7 @@ impl Piece {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at), bytes.len())
         };
         // The machine may stop at any moment; it keeps the order of stores.
-        crate::arch::word::compiler_barrier();
+        crate::arch::word::release_barrier();
         Ok(())
     }
 

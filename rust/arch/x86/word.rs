@@ -44,6 +44,21 @@ impl LocalWord {
         unsafe { self.0.get().write_volatile(value) }
     }
 
+    /// Returns the value; later accesses stay after the load (`smp_load_acquire`). Any CPU.
+    #[inline(always)]
+    pub fn load_acquire(&self) -> u64 {
+        let value = self.load();
+        compiler_barrier();
+        value
+    }
+
+    /// Sets the value; earlier accesses stay before the store (`smp_store_release`).
+    #[inline(always)]
+    pub fn store_release(&self, value: u64) {
+        compiler_barrier();
+        self.store(value);
+    }
+
     /// Writes `new` if the value is `old`. Returns whether it did.
     #[inline(always)]
     pub fn compare_exchange(&self, old: u64, new: u64) -> bool {
@@ -159,6 +174,12 @@ impl CountAndFlags {
             );
         }
         true
+    }
+
+    /// Increments the count: the end of what [`take_if_one`](Self::take_if_one) began (`smp_store_release`).
+    #[inline(always)]
+    pub fn put_back(&self) {
+        self.count.increment();
     }
 
     /// Sets the number (`smp_store_release`).
@@ -328,6 +349,21 @@ pub fn opaque(mut value: u64) -> u64 {
 pub fn full_barrier() {
     // SAFETY: Adds 0 to the word below the stack's top, as the kernel's smp_mb() does; changes flags only.
     unsafe { asm!("lock add dword ptr [rsp - 4], 0") };
+}
+
+/// Whether each CPU's stores become visible in program order, and its loads are executed in program order.
+pub const IS_ORDERED: bool = true;
+
+/// Orders earlier memory accesses before later stores, between CPUs: only the compiler could change that order.
+#[inline(always)]
+pub fn release_barrier() {
+    compiler_barrier();
+}
+
+/// Orders earlier loads before later memory accesses, between CPUs: only the compiler could change that order.
+#[inline(always)]
+pub fn acquire_barrier() {
+    compiler_barrier();
 }
 
 /// Reads eight bytes at `at` plus `OFFSET`. Some may lie past the end of the object there. In

@@ -13,14 +13,15 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/stop_machine.h>
-#include <asm/tsc.h>
+
+#include "counter.h"
 
 /* Ticks by which the clock source is ahead of the time stamp counter. Changes while no other CPU runs. */
 static u64 ahead;
 
 static u64 read_clock(struct clocksource *source)
 {
-	return rdtsc_ordered() + ahead;
+	return counter_ordered() + ahead;
 }
 
 static struct clocksource source = {
@@ -34,16 +35,16 @@ static struct clocksource source = {
 
 static int hold(void *ms)
 {
-	u64 begin = rdtsc_ordered();
+	u64 begin = counter_ordered();
 
 	mdelay(*(unsigned int *)ms);
-	ahead -= rdtsc_ordered() - begin;
+	ahead -= counter_ordered() - begin;
 	return 0;
 }
 
 static int move(void *ms)
 {
-	ahead += *(unsigned int *)ms * (u64)tsc_khz;
+	ahead += *(unsigned int *)ms * (u64)counter_khz();
 	return 0;
 }
 
@@ -79,7 +80,7 @@ MODULE_PARM_DESC(leap, "how many milliseconds to move the clock source forward")
 
 static int __init add_clock(void)
 {
-	return clocksource_register_khz(&source, tsc_khz);
+	return clocksource_register_khz(&source, counter_khz());
 }
 module_init(add_clock);
 

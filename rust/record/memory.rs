@@ -7,6 +7,7 @@
 
 use super::ring::consume::Reader;
 use super::ring::exchange::{Bank, Vacated};
+use super::unaligned::{self, BY_PARTS};
 use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -18,7 +19,19 @@ use core::ptr::{with_exposed_provenance_mut, NonNull};
 /// # Safety
 ///
 /// All bytes of a value are initialised: there is no padding.
-pub unsafe trait Payload: Copy {}
+pub unsafe trait Payload: Copy {
+    /// Writes the value at any address, one integer after the other, where the compiler cannot store an integer there
+    /// at once ([`BY_PARTS`]).
+    ///
+    /// # Safety
+    ///
+    /// `at` is valid for writes of the value's bytes.
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8) {
+        // SAFETY: By the contract.
+        unsafe { at.cast::<Self>().write_unaligned(self) };
+    }
+}
 
 // SAFETY: `()` has no bytes.
 unsafe impl Payload for () {}
@@ -26,14 +39,26 @@ unsafe impl Payload for () {}
 macro_rules! plain_payloads {
     ($($t:ty),*) => { $(
         // SAFETY: An integer has no padding.
-        unsafe impl Payload for $t {}
+        unsafe impl Payload for $t {
+            #[inline(always)]
+            unsafe fn store(self, at: *mut u8) {
+                // SAFETY: By the contract.
+                unsafe { unaligned::store(self, at) };
+            }
+        }
     )* };
 }
 
 plain_payloads!(u8, u16, u32, u64, i8, i16, i32, i64);
 
 // SAFETY: An array has no padding between its items.
-unsafe impl<T: Payload, const N: usize> Payload for [T; N] {}
+unsafe impl<T: Payload, const N: usize> Payload for [T; N] {
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8) {
+        // SAFETY: By the contract; the array is another object.
+        unsafe { copy((&raw const self).cast(), at, size_of::<Self>()) };
+    }
+}
 
 /// Defines a struct whose fields are adjacent, as in a record. [`Payload`] must be in scope.
 macro_rules! payload {
@@ -47,7 +72,15 @@ macro_rules! payload {
         $vis struct $name { $($field_vis $field: $ty),* }
 
         // SAFETY: Packed, so there is no padding between fields, and each field has none.
-        unsafe impl Payload for $name where $($ty: Payload),* {}
+        unsafe impl Payload for $name where $($ty: Payload),* {
+            #[inline(always)]
+            unsafe fn store(self, at: *mut u8) {
+                $(
+                    // SAFETY: By the contract: the field's bytes are among those of the struct.
+                    unsafe { { self.$field }.store(at.add(core::mem::offset_of!(Self, $field))) };
+                )*
+            }
+        }
     };
 }
 pub(crate) use payload;
@@ -92,7 +125,11 @@ impl<'a> Space<'a> {
         }
         // SAFETY: At least `size_of::<T>()` bytes are left.
         unsafe {
-            self.at.cast::<T>().write_unaligned(value);
+            if BY_PARTS {
+                value.store(self.at.as_ptr());
+            } else {
+                self.at.cast::<T>().write_unaligned(value);
+            }
             self.skip(size_of::<T>());
         }
     }
@@ -325,7 +362,13 @@ impl<G: Pages> Memory<G> {
         // - The ring gives positions inside the memory: the index of an existing sub-buffer, and an
         //   offset below the sub-buffer size. A reservation does not cross the sub-buffer's end (I1).
         // - No other context accesses reserved bytes until they are committed (I4).
-        unsafe { with_exposed_provenance_mut::<T>(at as usize).write_unaligned(value) };
+        unsafe {
+            if BY_PARTS {
+                value.store(with_exposed_provenance_mut(at as usize));
+            } else {
+                with_exposed_provenance_mut::<T>(at as usize).write_unaligned(value);
+            }
+        }
     }
 
     /// Returns a writer for the record at `at`. The contract is that of [`write`](Self::write), for
@@ -411,7 +454,11 @@ impl RecordWriter<'_> {
     pub fn put<T: Payload>(self, value: T) -> Self {
         // SAFETY: As for `Memory::write`: the value is inside the reserved bytes.
         unsafe {
-            self.to.cast::<T>().write_unaligned(value);
+            if BY_PARTS {
+                value.store(self.to.as_ptr());
+            } else {
+                self.to.cast::<T>().write_unaligned(value);
+            }
             Self {
                 to: self.to.add(size_of::<T>()),
                 ..self
@@ -423,7 +470,13 @@ impl RecordWriter<'_> {
     #[inline(always)]
     pub fn put_here<T: Payload>(&self, value: T) {
         // SAFETY: As for `put`.
-        unsafe { self.to.cast::<T>().write_unaligned(value) };
+        unsafe {
+            if BY_PARTS {
+                value.store(self.to.as_ptr());
+            } else {
+                self.to.cast::<T>().write_unaligned(value);
+            }
+        }
     }
 
     /// Leaves out `len` bytes, which another part writes.
@@ -512,7 +565,11 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 unsafe fn copy_word<T: Payload>(from: *const u8, to: *mut u8, at: usize) {
     // SAFETY: By the contract.
     unsafe {
-        let word = from.add(at).cast::<T>().read_unaligned();
-        to.add(at).cast::<T>().write_unaligned(word);
+        if BY_PARTS {
+            unaligned::load::<T>(from.add(at)).store(to.add(at));
+        } else {
+            let word = from.add(at).cast::<T>().read_unaligned();
+            to.add(at).cast::<T>().write_unaligned(word);
+        }
     }
 }

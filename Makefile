@@ -2,7 +2,7 @@
 # scripts/ does the work; each script has --help. Kbuild reads the file Kbuild, not this one.
 
 .DEFAULT_GOAL := all
-export KDIR KERNEL PREFIX DESTDIR
+export ARCH KDIR KERNEL PREFIX DESTDIR
 
 all: module tools ## build the module and the tools
 
@@ -52,6 +52,7 @@ help: ## print this list
 	@echo
 	@echo '  KDIR=DIR       build for this kernel tree (7.2 or later), with its host tools'
 	@echo '  KERNEL=7.3-rt  build for and test on this stock kernel (see scripts/kernel list)'
+	@echo '  ARCH=arm64     build for and test on arm64, in QEMU (see Documentation/arm64.md)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
 
 .PHONY: all module events tools demo test verify test-kernels check bench deb repo install clean help

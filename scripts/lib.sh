@@ -10,6 +10,14 @@ BUILD=$TOP/build
 # for one serve the next (scripts/crates).
 CARGO_TREE=/rtrace
 
+# The processor to build for and to test on: x86-64, or what ARCH in the environment names, as the kernel's make
+# does. MACHINE is its name in Debian, CROSS the prefix of its compiler and other programs in the build root.
+case ${ARCH-} in
+"" | x86 | x86_64) unset ARCH; MACHINE=amd64 CROSS='' ;;
+arm64) export ARCH; MACHINE=arm64 CROSS=aarch64-linux-gnu- ;;
+*) echo "rtrace: ARCH=$ARCH is neither x86_64 nor arm64" >&2; exit 1 ;;
+esac
+
 # A failure inside $(...) ends the script.
 shopt -s inherit_errexit
 
@@ -53,7 +61,7 @@ lock() {
 	fi
 }
 
-# suite_of DIR: prints the suite whose build root has the toolchain of the kernel in DIR, a folder that scripts/kernel
+# suite_of DIR: prints the name of the build root with the toolchain of the kernel in DIR, a folder that scripts/kernel
 # made.
 suite_of() { cat "$1/root" 2>/dev/null || echo trixie; }
 
@@ -66,7 +74,7 @@ host_kdir() {
 	case ${KDIR-} in
 	"$CACHE"/*) ;;
 	?*) echo "$KDIR" ;;
-	*) if [ -z "${KERNEL-}" ] && "$TOP/scripts/check-kdir" "$running" >/dev/null 2>&1; then echo "$running"; fi ;;
+	*) if [ -z "${KERNEL-}$CROSS" ] && "$TOP/scripts/check-kdir" "$running" >/dev/null 2>&1; then echo "$running"; fi ;;
 	esac
 }
 

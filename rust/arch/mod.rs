@@ -14,11 +14,15 @@
 #[cfg(not(MODULE))]
 extern crate alloc;
 
+#[cfg(target_arch = "aarch64")]
+mod arm64;
 pub mod chosen;
 mod platform;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(target_arch = "aarch64")]
+pub use arm64::*;
 #[cfg(target_arch = "x86_64")]
 pub use x86::*;
 

@@ -29,8 +29,10 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/smpboot.h>
+#ifdef CONFIG_X86
 #include <asm/apic.h>
 #include <asm/nmi.h>
+#endif
 
 #include "rtrace.h"
 #include "record.h"
@@ -162,6 +164,7 @@ static void trapped(struct perf_event *event, struct perf_sample_data *data, str
 	fire_some(this, STRESS_DEBUG, random_below(this, STRESS_DEBUG, 50) ? most : 100 * most);
 }
 
+#ifdef CONFIG_X86
 static int nmi_handler(unsigned int type, struct pt_regs *regs)
 {
 	struct cpu_state *this = this_cpu_ptr(states);
@@ -182,6 +185,31 @@ static void send_nmi(struct cpu_state *this)
 	if (cpu_online(cpu))
 		apic->send_IPI(cpu, NMI_VECTOR);
 }
+
+static int add_nmi_handler(void)
+{
+	return register_nmi_handler(NMI_LOCAL, nmi_handler, 0, "rtrace_stress");
+}
+
+static void remove_nmi_handler(void)
+{
+	unregister_nmi_handler(NMI_LOCAL, "rtrace_stress");
+}
+#else
+/* There are no NMIs that a module could send. */
+static void send_nmi(struct cpu_state *this)
+{
+}
+
+static int add_nmi_handler(void)
+{
+	return 0;
+}
+
+static void remove_nmi_handler(void)
+{
+}
+#endif
 
 /* Also from irq_work and cross calls, which are interrupts as well. */
 static void fire_irq(struct cpu_state *this)
@@ -481,7 +509,7 @@ static int __init stress_init(void)
 	error = register_events();
 	if (error)
 		goto no_events;
-	error = register_nmi_handler(NMI_LOCAL, nmi_handler, 0, "rtrace_stress");
+	error = add_nmi_handler();
 	if (error)
 		goto no_nmi;
 	error = smpboot_register_percpu_thread(&plug);
@@ -493,7 +521,7 @@ static int __init stress_init(void)
 	return 0;
 
 no_threads:
-	unregister_nmi_handler(NMI_LOCAL, "rtrace_stress");
+	remove_nmi_handler();
 no_nmi:
 	unregister_events();
 no_events:
@@ -506,7 +534,7 @@ static void __exit stress_exit(void)
 	debugfs_remove(dir);
 	run_set(NULL, 0);
 	smpboot_unregister_percpu_thread(&plug);
-	unregister_nmi_handler(NMI_LOCAL, "rtrace_stress");
+	remove_nmi_handler();
 	unregister_events();
 	free_percpu(states);
 }

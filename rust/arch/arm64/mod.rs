@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! arm64.
+
+#[macro_use]
+mod alternative;
+pub mod calls;
+pub mod clock;
+#[cfg(MODULE)]
+pub mod percpu;
+#[cfg(MODULE)]
+pub mod preempt;
+#[cfg(MODULE)]
+pub mod registers;
+#[cfg(MODULE)]
+pub mod task;
+pub mod word;
+
+/// The name that a trace has for the processor, as uname(2). Traces of x86-64 have none.
+pub const NAME: Option<&str> = Some("aarch64");

@@ -40,10 +40,12 @@
 #include <linux/stacktrace.h>
 #include <linux/tracepoint.h>
 #include <linux/unistd.h>
-#include <asm/msr.h>
 #include <asm/ptrace.h>
+#ifdef CONFIG_X86
 #include <asm/segment.h>
-#include <asm/tsc.h>
+#endif
+
+#include "counter.h"
 
 #include "stand_ins.h"
 
@@ -115,7 +117,11 @@ static noinline notrace void fire_cpu_frequency(struct tracepoint *const *tracep
 static noinline notrace void fire_getppid(struct tracepoint *const *tracepoints,
 					  unsigned int times)
 {
+#ifdef CONFIG_X86
 	struct pt_regs regs = { .orig_ax = __NR_getppid, .ax = 1, .cs = __USER_CS, .ss = __USER_DS };
+#else
+	struct pt_regs regs = { .syscallno = __NR_getppid, .regs[0] = 1 };
+#endif
 
 	while (times--) {
 		{
@@ -182,9 +188,9 @@ static u64 fire(fire_t *fire, struct tracepoint *const *tracepoints, unsigned lo
 		u64 begin, took;
 
 		local_irq_save(flags);
-		begin = rdtsc_ordered();
+		begin = counter_ordered();
 		fire(tracepoints, batch);
-		took = rdtsc_ordered() - begin;
+		took = counter_ordered() - begin;
 		local_irq_restore(flags);
 		ticks += took;
 		if (batch == BATCH)
@@ -309,7 +315,7 @@ static int fire_show(struct seq_file *answer, void *data)
 {
 	guard(mutex)(&last.lock);
 	seq_printf(answer, "events %llu\nticks %llu\nidle %llu\nleast %llu\ntsc_khz %u\n",
-		   last.events, last.ticks, last.idle, last.least, tsc_khz);
+		   last.events, last.ticks, last.idle, last.least, counter_khz());
 	return 0;
 }
 
@@ -320,6 +326,13 @@ static struct {
 	unsigned long position, committed;
 } ____cacheline_aligned ring;
 #define LENGTH 64
+
+/* Adds to a word by one instruction: with a LOCK prefix if @lock is one. arm64 has no such distinction. */
+#ifdef CONFIG_X86
+#define ADD(lock, word) asm volatile(lock "addq %1, %0" : "+m"(word) : "i"(LENGTH))
+#else
+#define ADD(lock, word) atomic64_add(LENGTH, (atomic64_t *)&(word))
+#endif
 
 static __always_inline void reserve_and_commit_plain(void)
 {
@@ -341,7 +354,7 @@ static noinline notrace void turn_local(unsigned int times)
 
 		while (!try_cmpxchg_local(&ring.position, &position, position + LENGTH))
 			;
-		asm volatile("addq %1, %0" : "+m"(ring.committed) : "i"(LENGTH));
+		ADD("", ring.committed);
 	}
 }
 
@@ -352,7 +365,7 @@ static noinline notrace void turn_locked(unsigned int times)
 
 		while (!try_cmpxchg(&ring.position, &position, position + LENGTH))
 			;
-		asm volatile("lock addq %1, %0" : "+m"(ring.committed) : "i"(LENGTH));
+		ADD("lock ", ring.committed);
 	}
 }
 
@@ -476,9 +489,9 @@ static ssize_t primitive_write(struct file *file, const char __user *from, size_
 		if (strcmp(name, primitives[i].name))
 			continue;
 		local_irq_save(flags);
-		begin = rdtsc_ordered();
+		begin = counter_ordered();
 		primitives[i].turn(count);
-		primitive_ticks = rdtsc_ordered() - begin;
+		primitive_ticks = counter_ordered() - begin;
 		local_irq_restore(flags);
 		return len;
 	}

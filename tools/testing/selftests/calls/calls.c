@@ -54,6 +54,7 @@ static int call_in_children(long number, int children)
 /* Makes a call by the entry for 32-bit programs, whose numbers differ. */
 static int call_32(int number, int argument)
 {
+#ifdef __x86_64__
 	int result;
 
 	asm volatile("int $0x80"
@@ -61,6 +62,9 @@ static int call_32(int number, int argument)
 		     : "0" (number), "b" (argument), "c" (0), "d" (0), "S" (0), "D" (0)
 		     : "memory", "r8", "r9", "r10", "r11");
 	return result;
+#else
+	errx(1, "calls: this processor has no entry for a 32-bit call %d(%d) of a 64-bit program", number, argument);
+#endif
 }
 
 static int make_calls_32(int n)

@@ -38,13 +38,21 @@ static u8 *pages;
 u8 *buffer;
 u8 *low;
 
+/* Only x86-64 has the flag. Elsewhere the address is a hint, where a static program has nothing. */
+#ifdef MAP_32BIT
+#define LOW NULL
+#else
+#define LOW ((void *)0x10000000)
+#define MAP_32BIT 0
+#endif
+
 void set_up_memory(void)
 {
 	buffer = malloc(BUFFER + 4096);
 	pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	mprotect(pages + PAGE, PAGE, PROT_READ);
 	mprotect(pages + 2 * PAGE, PAGE, PROT_NONE);
-	low = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	low = mmap(LOW, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 }
 
 void *any_pointer(void)

@@ -13,6 +13,12 @@ pub enum Architecture {
 }
 
 impl Architecture {
+    /// The architecture of the machine that runs this.
+    pub const HERE: Self = match cfg!(target_arch = "aarch64") {
+        true => Self::Arm64,
+        false => Self::X86_64,
+    };
+
     /// The architecture of a trace whose environment has this `architecture`.
     pub fn named(name: Option<&str>) -> Self {
         match name {

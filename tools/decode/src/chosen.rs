@@ -2,7 +2,8 @@
 
 //! The system calls that a word of the command line chooses: a name, a pattern, or a set with strace's name.
 
-use super::calls::{arguments, calls, is_call};
+use super::architecture::Architecture;
+use super::calls::{arguments, calls, is_call, number};
 use rtrace_input::glob;
 
 /// Names of sets, as in strace, for error messages.
@@ -41,7 +42,7 @@ const NO_FILE: [&str; 16] = [
     "quotactl",
 ];
 
-/// Returns the system calls that a word chooses; none, if it chooses none.
+/// Returns the system calls of this machine that a word chooses; none, if it chooses none.
 ///
 /// - `%SET` chooses a set of calls: see [`SETS`].
 /// - A name chooses the call. The C library's name works where the kernel's is another: `stat` is `newstat`,
@@ -50,19 +51,24 @@ const NO_FILE: [&str; 16] = [
 ///   that begins with `*` chooses none here, because it picks the calls' events by itself.
 pub fn chosen(word: &str) -> Vec<&'static str> {
     if let Some(set) = word.strip_prefix('%') {
-        return calls().filter(|call| is_in(set, call)).collect();
+        return here().filter(|call| is_in(set, call)).collect();
     }
     if word.contains(':') || word.starts_with('*') {
         return Vec::new();
     }
     let matches = |call: &&str| names(call).any(|name| glob::matches(word, name));
     let exact = !word.contains(['*', '?', '[', '\\']);
-    calls()
+    here()
         .filter(|call| match exact && is_call(word) {
             true => *call == word,
             false => matches(call),
         })
         .collect()
+}
+
+/// The calls of the architecture of this machine.
+fn here() -> impl Iterator<Item = &'static str> {
+    calls().filter(|call| number(Architecture::HERE, call).is_some())
 }
 
 /// The kernel's name of a call, and those that the C library may have for it.
@@ -195,6 +201,9 @@ mod tests {
             ("stat?", "statx"),
             ("sendfile", "sendfile64"),
             ("umount2", "umount"),
+            // Another processor has fadvise64_64, too.
+            #[cfg(target_arch = "x86_64")]
+            ("fadvise64*", "fadvise64"),
             ("write", "write"),
             ("epoll_wai[t]", "epoll_wait"),
             ("syscalls", ""),

@@ -258,6 +258,16 @@ fn the_files_need_a_mount() {
             .unwrap();
     });
     is(found, "debugfs", "boot without debugfs=no-mount");
+    // Loading the module may be enough: it has a file system of its own.
+    let root = TempDir::new().unwrap();
+    let machine = Machine::new(root.path()).unwrap();
+    unmounted(&machine);
+    machine.write("proc/filesystems", "nodev\tsysfs\n").unwrap();
+    machine.write("proc/modules", "").unwrap();
+    machine.remove("sys/kernel/debug/rtrace").unwrap();
+    let faults = faults(&mut doctor(root.path()));
+    let checks: Vec<_> = faults.iter().map(|(check, ..)| check.as_str()).collect();
+    assert_eq!(checks, ["module", "rtrace files"]);
 }
 
 #[test]

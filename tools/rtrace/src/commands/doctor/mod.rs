@@ -395,6 +395,11 @@ fn mount(machine: &Machine, debugfs: &Path) -> Finding {
             format!("mount -t debugfs none {}", debugfs.display()),
         );
     }
+    if !machine.is_loaded() {
+        return Unknown(format!(
+            "this kernel has no debugfs; a loaded module has {MOUNT} instead"
+        ));
+    }
     let line = machine.text("/proc/cmdline").unwrap_or_default();
     let mut words = line.split_whitespace();
     let word = words.find(|word| word.starts_with("debugfs="));

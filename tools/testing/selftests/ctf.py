@@ -141,6 +141,8 @@ class Stream:
         # The class of the stream: its packets have it.
         self.id = None
         self.packets, self.discarded, self.missing, self.empty = 0, 0, 0, 0
+        # The contexts of the event that was yielded last.
+        self.contexts = []
 
     def headers(self):
         at, last = 0, None
@@ -206,7 +208,7 @@ class Stream:
                 else:
                     time, event = now, events[id]
                     if stream.context.parts:
-                        _, at = stream.context.decode(data, at)
+                        self.contexts, at = stream.context.decode(data, at)
                     values, at = event.decode(data, at)
                     if at <= stop:
                         yield time, event, values
@@ -242,6 +244,15 @@ def events(dir, name=None, channel=None):
         for time, event, values in stream.events():
             if name is None or event.name == name:
                 yield stream.cpu, time, event.name, dict(zip(event.names, values))
+
+
+def events_with_contexts(dir):
+    """As events(), with the contexts among the fields."""
+    for stream in streams(dir):
+        for time, event, values in stream.events():
+            names = stream.metadata.streams[stream.id].context.names
+            fields = dict(zip(names, stream.contexts)) | dict(zip(event.names, values))
+            yield stream.cpu, time, event.name, fields
 
 
 def check(dir):

@@ -15,8 +15,8 @@ import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "choices", "ways", "calls", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall", "reading")
-TWICE = ("instructions", "choices", "ways", "calls", "scaling", "primitives", "handover")
+PARTS = ("instructions", "choices", "ways", "numbers", "calls", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall", "reading")
+TWICE = ("instructions", "choices", "ways", "numbers", "calls", "scaling", "primitives", "handover")
 HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 
 # Performance: the tables
@@ -152,6 +152,23 @@ def ways(data, charts):
     ours = data["ways"]["rtrace, probes"] | data["ways"][US]
     yield table("Instructions of an event that rtrace has no probe of its own for", ["", *WAYS.values()],
                 [[way, *(against(of.get(what), ours[what]) for what in WAYS)] for way, of in data["ways"].items()])
+
+
+NUMBERS = {"all": "softirq_entry: a count", "integer": "softirq_entry: a count by vec", "comm": "softirq_entry: a count by the thread's name",
+           "two": "softirq_entry: a count by vec and thread", "sum": "softirq_entry: a sum by thread",
+           "hist": "softirq_entry: a histogram of vec", "next-comm": "sched_switch: a count by the next thread's name",
+           "next-tid": "sched_switch: a count by the next thread", "filtered": "the same by name, with a filter that accepts it",
+           "call": "getppid(): a count by the thread's name", "call-duration": "getppid(): a histogram of its duration",
+           "off-cpu": "sched_switch: the time off a CPU, by name", "softirq": "softirq_entry: the time since the last one of the CPU",
+           "two-ids": "sched_switch: the time off a CPU, found by two numbers"}
+
+
+def numbers(data, charts):
+    maps = data["maps"]
+    yield table("Instructions of an update of a sum by key", ["", *maps],
+                [[what, *(against(of.get(name), maps[US][name]) for of in maps.values())] for name, what in NUMBERS.items()],
+                "BPF: programs on libbpf with a per-CPU hash, as bpftrace compiles them. getppid() and the time off a CPU are "
+                "two updates: the begin and the end. LTTng's maps have no keys from fields or contexts.")
 
 
 CALLS = {"getppid": "getppid()", "write": "write() of 8 bytes", "recvfrom": "recvfrom() without an address",

@@ -19,12 +19,7 @@ extern const char behind_call[];
 __attribute__((noinline, noclone)) static long call(unsigned int steps, long policy, const void *pointer)
 {
 	void **frame = __builtin_frame_address(0);
-#ifdef __aarch64__
-	register long number asm("x8") = SYS_sched_get_priority_min;
-	register long result asm("x0");
-#else
 	long result = SYS_sched_get_priority_min;
-#endif
 
 	printf("0x%lx\n", (unsigned long)behind_call);
 	if (!pointer) {
@@ -36,14 +31,19 @@ __attribute__((noinline, noclone)) static long call(unsigned int steps, long pol
 	}
 	fflush(stdout);
 #ifdef __aarch64__
-	result = policy;
+	/* A call of a function would overwrite these registers: set them last. */
+	register const void *fp asm("x9") = pointer;
+	register long number asm("x8") = result;
+	register long argument asm("x0") = policy;
+
 	asm volatile("stp x29, x30, [sp, #-16]!\n\t"
 		     "mov x29, %2\n\t"
 		     "svc #0\n"
 		     ".globl behind_call\n"
 		     "behind_call:\n\t"
 		     "ldp x29, x30, [sp], #16"
-		     : "+r"(result) : "r"(number), "r"(pointer) : "memory");
+		     : "+r"(argument) : "r"(number), "r"(fp) : "memory");
+	result = argument;
 #else
 	asm volatile("push %%rbp\n\t"
 		     "mov %2, %%rbp\n\t"

@@ -97,7 +97,11 @@ static __always_inline struct rtrace_record *rtrace_laid_down(struct rtrace_reco
 {
 	struct rtrace_record *same;
 
+#ifdef CONFIG_X86
 	asm volatile("lea %1, %0" : "=r" (same) : "m" (*room), "r" (entry) : "memory");
+#else
+	asm volatile("" : "=r" (same) : "0" (room), "r" (entry) : "memory");
+#endif
 	return same;
 }
 

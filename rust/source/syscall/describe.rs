@@ -120,9 +120,8 @@ impl ArgumentKind {
 impl Call {
     /// The name of the call.
     pub(super) const fn call_name(&self) -> &'static [u8] {
-        match self.entry_name.as_bytes().split_at("syscall_entry_".len()) {
-            (_, name) => name,
-        }
+        let (_, name) = self.entry_name.as_bytes().split_at("syscall_entry_".len());
+        name
     }
 
     /// The name of the call's entry or exit.

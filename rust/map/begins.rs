@@ -128,7 +128,7 @@ impl<W: SharedMapWord, M: AsRef<[W]>> NumberBegins<W, M> {
         }
         let first = (number as usize & ((1 << GROUP_BITS) - 1)).wrapping_mul(GROUP);
         let group = self.words.as_ref().get(first..first.wrapping_add(GROUP))?;
-        Some((group, (tag | 1 << TAG_BITS).wrapping_shl(TIME_BITS)))
+        Some((group, (tag | (1 << TAG_BITS)).wrapping_shl(TIME_BITS)))
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod filling;
 mod interrupted;
 
 use super::filter::Filter;
+use super::map::MapAtEvent;
 use super::{Destination, Probe, Recorder, Taker};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::Buffer;
@@ -290,10 +291,12 @@ impl Probe {
     fn take_guarded(&self, fields: Captured<'_>, now: Moment<'_>) {
         let mut filter = self.filter.get(now.guard).into_iter();
         if self.is_live() && filter.all(|filter| filter.wants(fields, now)) {
-            match &self.taker {
-                Taker::Map(map) => map.update(fields.fields(), now),
-                _ => self.take(&Bytes(fields.fields()), now),
-            }
+            self.take_or_update(
+                &Bytes(fields.fields()),
+                now,
+                #[inline(always)]
+                |map| map.update(fields.fields(), now),
+            );
         }
     }
 
@@ -371,6 +374,22 @@ impl Probe {
 
     #[inline(always)]
     fn take<T: Tail>(&self, fields: &T, now: Moment<'_>) {
+        self.take_or_update(
+            fields,
+            now,
+            #[inline(always)]
+            |map| map.update_tail(fields, now),
+        );
+    }
+
+    /// As [`take`](Self::take); `update` updates the map, if the probe has one.
+    #[inline(always)]
+    fn take_or_update<T: Tail>(
+        &self,
+        fields: &T,
+        now: Moment<'_>,
+        update: impl FnOnce(&MapAtEvent),
+    ) {
         match &self.taker {
             Taker::Recorder(recorder) => WithContexts {
                 contexts: &self.contexts,
@@ -379,14 +398,7 @@ impl Probe {
             }
             .record(self.destination(recorder)),
             Taker::Trigger(trigger) => trigger.fire(now),
-            Taker::Map(map) if map.update_at_once(|_| None) => {}
-            Taker::Map(map) => {
-                let (len, write) = tail_alone(fields);
-                match Capture::<LONGEST>::new().fill(len, write) {
-                    Some(fields) => map.update(fields.fields(), now),
-                    None => map.count_lacking(now.guard),
-                }
-            }
+            Taker::Map(map) => update(map),
         }
     }
 

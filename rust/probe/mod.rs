@@ -55,8 +55,8 @@ enum Taker {
     Recorder(Recorder),
     /// A trigger.
     Trigger(Arc<Trigger>),
-    /// A map.
-    Map(MapAtEvent),
+    /// A map. In memory of its own, so that it makes no other probe larger.
+    Map(KBox<MapAtEvent>),
 }
 
 /// The state of an event that is enabled in a trace.
@@ -95,6 +95,7 @@ impl Probe {
     /// Makes the probe of a map, which events of these tasks update. May sleep.
     pub(crate) fn of_map(map: MapAtEvent, tasks: Arc<Tasks>) -> Result<Self> {
         let filter = map.filter().cloned();
+        let map = KBox::new(map, GFP_KERNEL)?;
         Self::without_records(tasks, filter, Taker::Map(map))
     }
 

@@ -2,7 +2,7 @@
 
 //! Records that another module writes: directly into the buffer, or first into memory for a check.
 
-use super::{Look, Probe, Taker, LONGEST};
+use super::{Look, MapAtEvent, Probe, Taker, LONGEST};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::opaque;
 use crate::channel::{Begun, BegunOpen, Buffer, Entered, Waiting};
@@ -141,19 +141,39 @@ impl Probe {
                 trigger.fire(Moment::new(&NoPreempt::new(), 1));
                 None
             }
-            Taker::Map(map) if look & Look::FIELDS == 0 && map.update_at_once(|_| None) => None,
+            Taker::Map(map) if look & Look::FIELDS == 0 => self.begin_for_map(map, room, len),
             Taker::Recorder(_) if look & Look::FIELDS == 0 && self.contexts.is_empty() => {
                 self.begin_any(self.route.direct().enter(), room, len)
             }
-            _ => {
-                let filling = Filling::new(room, State::Captured(self, len));
-                let to = filling.room.begin(len).map(|to| to.address());
-                if to.is_none() {
-                    self.count_too_large();
-                }
-                to
-            }
+            _ => self.begin_captured(room, len),
         }
+    }
+
+    /// Updates the map, or begins the record that the update needs. A function of its own, so that events that
+    /// are recorded do not save registers for it.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn begin_for_map<'a>(
+        &'a self,
+        map: &MapAtEvent,
+        room: Room<'a, '_>,
+        len: u64,
+    ) -> Option<NonNull<u8>> {
+        match map.update_at_once(|_| None) {
+            true => None,
+            false => self.begin_captured(room, len),
+        }
+    }
+
+    /// Begins a record on the stack.
+    #[inline(always)]
+    fn begin_captured<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
+        let filling = Filling::new(room, State::Captured(self, len));
+        let to = filling.room.begin(len).map(|to| to.address());
+        if to.is_none() {
+            self.count_too_large();
+        }
+        to
     }
 }
 

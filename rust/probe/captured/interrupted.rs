@@ -61,14 +61,7 @@ impl Probe {
                 record.record(self.destination(recorder));
             }
             Taker::Trigger(trigger) => trigger.fire(now),
-            Taker::Map(map) if map.update_at_once(|_| None) => {}
-            Taker::Map(map) => {
-                let (len, write) = tail_alone(fields);
-                match Capture::<LONGEST>::new().fill(len, write) {
-                    Some(fields) => map.update(fields.fields(), now),
-                    None => map.count_lacking(guard),
-                }
-            }
+            Taker::Map(map) => map.update_tail(fields, now),
         }
     }
 }

@@ -12,10 +12,12 @@ pub(crate) use program::{KeyPart, MapProgram, PartReason, WrongPart};
 pub(crate) use quick::words_of;
 pub(crate) use tables::{MissedUpdate, Sums};
 
+use super::captured::LONGEST;
 use super::filter::{Filter, Now};
 use crate::arch::preempt::NoPreempt;
 use crate::context::Moment;
 use crate::map::table::MapShape;
+use crate::record::memory::{tail_alone, Capture, Tail};
 use crate::sys::errno::enodata;
 use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
@@ -130,6 +132,20 @@ impl MapAtEvent {
                 table.update(&self.map, *event, program, record, &Now(now));
             }
             Role::Begin(matched) => table.begin(&self.map, matched, record, &Now(now)),
+        }
+    }
+
+    /// As [`update`](Self::update), for fields that are not captured.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    pub(super) fn update_tail<T: Tail>(&self, fields: &T, now: Moment<'_>) {
+        if self.update_at_once(|_| None) {
+            return;
+        }
+        let (len, write) = tail_alone(fields);
+        match Capture::<LONGEST>::new().fill(len, write) {
+            Some(fields) => self.update(fields.fields(), now),
+            None => self.count_lacking(now.guard),
         }
     }
 

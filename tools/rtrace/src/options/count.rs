@@ -326,7 +326,6 @@ mod tests {
         let recipe = line(&["--recipe", "syscount"]).unwrap();
         assert_eq!(recipe, "syscount syscalls:syscall_entry_* by event");
         assert_eq!(line(&["--recipe", "/no/such/recipe"]), None);
-        assert_eq!(line(&["-e", "a:b", "--hist", "duration"]), None);
         assert_eq!(line(&[]), None);
         assert_eq!(line(&["-e", "write", "--by", "a,b,c,d,e"]), None);
         assert_eq!(line(&["-e", "write", "--only"]), None);

@@ -465,6 +465,13 @@ pub fn full_barrier() {
 /// Whether each CPU's stores become visible in program order, and its loads are executed in program order.
 pub const IS_ORDERED: bool = false;
 
+/// Prevents the compiler from moving memory accesses across this call (`barrier()`).
+#[inline(always)]
+pub fn compiler_barrier() {
+    // SAFETY: No instruction. Without `nomem` the compiler must assume an access to memory.
+    unsafe { asm!("", options(nostack, preserves_flags)) };
+}
+
 /// Orders earlier memory accesses before later stores, between CPUs.
 #[inline(always)]
 pub fn release_barrier() {

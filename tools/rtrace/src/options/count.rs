@@ -326,6 +326,9 @@ mod tests {
         let recipe = line(&["--recipe", "syscount"]).unwrap();
         assert_eq!(recipe, "syscount syscalls:syscall_entry_* by event");
         assert_eq!(line(&["--recipe", "/no/such/recipe"]), None);
+        // A field of that name, which the kernel looks for.
+        let field = line(&["-e", "a:b", "--hist", "duration"]);
+        assert_eq!(field.unwrap(), "count a:b hist(duration)");
         assert_eq!(line(&[]), None);
         assert_eq!(line(&["-e", "write", "--by", "a,b,c,d,e"]), None);
         assert_eq!(line(&["-e", "write", "--only"]), None);

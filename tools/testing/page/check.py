@@ -365,6 +365,19 @@ def maps_have_bars_by_key(browser):
 
 
 @test
+def figures_are_those_of_their_section(browser):
+    """An answer and its parts may have figures of the same name."""
+    browser.evaluate("document.getElementById('tab-latency').click()")
+    shown = browser.evaluate("""[...document.querySelectorAll('#view-latency h2')].map(title => {
+        const facts = title.nextElementSibling.nextElementSibling;
+        return [title.textContent, [...facts.querySelectorAll('div')].map(fact => fact.lastChild.textContent)[0] ?? ''];
+    })""")
+    latency = browser.evaluate("rtrace.trace.report.latency")
+    timed = [part.get("timed", 0) for part in (latency, latency["preempted"])]
+    expect(shown == [["Latency", f"{timed[0]:,}"], ["Preempted threads", f"{timed[1]:,}" if timed[1] else ""]], f"{shown} of {timed}")
+
+
+@test
 def a_row_of_a_table_leads_to_the_timeline(browser):
     browser.evaluate("document.getElementById('tab-threads').click()")
     tid = browser.evaluate("(button => { button.click(); return button.textContent; })(document.querySelector('#view-threads td button'))")

@@ -8,8 +8,8 @@ const TIMES = ["timed", "total_ns", "average_ns", "p50_ns", "p95_ns", "p99_ns", 
 /** Fields of the times of a row's part. */
 const times = part => ["timed", "average_ns", "p50_ns", "p99_ns", "max_ns"].map(field => `${part}_${field}`);
 
-/** By name of an answer: its title, its subject, and the columns of its tables. Each part of a field in
- * `spread` becomes a column. */
+/** By name of an answer: its title, its subject, the columns of its tables, and the same of its parts. Each part of
+ * a field in `spread` becomes a column. */
 const QUESTIONS = {
 	latency: {
 		title: "Latency",
@@ -18,6 +18,15 @@ const QUESTIONS = {
 			histogram: { title: "Histogram", fields: ["from_ns", "below_ns", "count"] },
 			worst: { title: "The longest waits", fields: ["latency_ns", "woken_ns", "cpu", "tid", "comm"] },
 			threads: { title: "Threads", fields: ["comm", "tid", "wakeups", "total_ns", "average_ns", "max_ns"] },
+		},
+		parts: {
+			preempted: {
+				title: "Preempted threads",
+				about: "How long threads that were preempted, or that yielded, waited until they ran again.",
+				tables: {
+					worst: { title: "The longest waits", fields: ["latency_ns", "since_ns", "cpu", "tid", "comm"] },
+				},
+			},
 		},
 	},
 	syscalls: {
@@ -54,7 +63,7 @@ const QUESTIONS = {
 	},
 	io: {
 		title: "Input and output",
-		about: "Requests to block devices, how long they took, and what was read and written of which file.",
+		about: "Requests to block devices, and how long they took.",
 		tables: {
 			devices: {
 				title: "Devices",
@@ -62,7 +71,15 @@ const QUESTIONS = {
 				fields: ["device", "operation", "requests", "failed", "bytes", "depth_mean", "depth_max", ...times("queued"), ...times("served")],
 			},
 			longest: { title: "The longest requests", fields: ["total_ns", "queued_ns", "begin_ns", "device", "operation", "sector", "bytes", "tid", "comm"] },
-			uses: { title: "Files", fields: ["file", "fd", "comm", "pid", "tid", "reads", "read_bytes", "writes", "written_bytes", "errors", "total_ns", "max_ns"] },
+		},
+		parts: {
+			files: {
+				title: "Files",
+				about: "What was read and written of which file.",
+				tables: {
+					uses: { title: "Files", fields: ["file", "fd", "comm", "pid", "tid", "reads", "read_bytes", "writes", "written_bytes", "errors", "total_ns", "max_ns"] },
+				},
+			},
 		},
 	},
 	locks: {
@@ -103,15 +120,9 @@ const QUESTIONS = {
 	},
 };
 
-const isAnswer = (name, value) => name in QUESTIONS || value !== null && typeof value === "object"
-	&& !Array.isArray(value) && Object.values(value).some(isTable);
+const isPart = value => value !== null && typeof value === "object" && !Array.isArray(value);
 const isTable = value => Array.isArray(value) && value.every(row => row !== null && typeof row === "object");
-
-/** Returns an answer with the members of its parts as its own members. */
-function flat(answer) {
-	const isPart = value => value !== null && typeof value === "object" && !Array.isArray(value);
-	return Object.assign({}, ...Object.entries(answer).map(([name, value]) => isPart(value) ? value : { [name]: value }));
-}
+const isAnswer = (name, value) => name in QUESTIONS || isPart(value) && Object.values(value).some(isTable);
 
 /** Returns a row in which each part of these fields is a column. */
 function spread(row, fields) {
@@ -156,26 +167,32 @@ function mapsOf(trace, maps, follow) {
 function viewOf(trace, name, follow) {
 	if (name === "maps")
 		return mapsOf(trace, trace.report.maps, follow);
-	const answer = flat(trace.report[name]);
-	const question = QUESTIONS[name] ?? { about: "", tables: {} };
-	const known = Object.keys(question.tables).filter(table => isTable(answer[table]));
+	return element("div", { class: "answer" }, ...sectionsOf(trace, name, trace.report[name], QUESTIONS[name] ?? {}, follow));
+}
+
+/** Returns the section of an answer or of a part of one, followed by the sections of its own parts. */
+function sectionsOf(trace, name, answer, { title = heading(name), about = "", tables = {}, parts = {} }, follow) {
+	const known = Object.keys(tables).filter(table => isTable(answer[table]));
 	const others = Object.keys(answer).filter(table => isTable(answer[table]) && !known.includes(table));
-	const tables = [...known, ...others].map(table => {
-		const of = question.tables[table] ?? { title: heading(table), fields: [...new Set(answer[table].flatMap(Object.keys))] };
+	const isAlone = known.length + others.length === 1;
+	const made = [...known, ...others].map(table => {
+		const of = tables[table] ?? { title: heading(table), fields: [...new Set(answer[table].flatMap(Object.keys))] };
 		const rows = answer[table].map(row => spread(row, of.spread ?? []));
 		const columns = table === "histogram" ? [barsOf(rows)] : [];
-		const isAlone = known.length + others.length === 1;
-		const made = new Table(trace, isAlone ? null : of.title, rows, of.fields.filter(field => rows.some(row => field in row)), follow, columns).root;
+		const root = new Table(trace, isAlone ? null : of.title, rows, of.fields.filter(field => rows.some(row => field in row)), follow, columns).root;
 		const left = answer[`${table}_left_out`];
 		if (left)
-			made.append(element("p", { class: "what" }, `${counted(left, "row")} more: \`rtrace report --json\` has all.`));
-		return made;
+			root.append(element("p", { class: "what" }, `${counted(left, "row")} more: \`rtrace report --json\` has all.`));
+		return root;
 	});
-	return element("div", { class: "answer" },
-		element("h2", {}, titleOf(name)),
-		element("p", { class: "what" }, [question.about, ...remarks(answer)].join(" ")),
+	return [
+		element("h2", {}, title),
+		element("p", { class: "what" }, [about, ...remarks(answer)].join(" ")),
 		definitions({ class: "facts" }, figures(answer)),
-		...tables);
+		...made,
+		...Object.keys(answer).filter(part => isPart(answer[part]))
+			.flatMap(part => sectionsOf(trace, part, answer[part], parts[part] ?? {}, follow)),
+	];
 }
 
 /** Returns the figures of an answer outside its tables, as pairs. */

@@ -12,6 +12,11 @@
 #   P1 rcu_read_lock, synchronize_rcu 1   are removed
 #   interrupt             is neither served nor waited for
 #
+# In a test of arm64 the programs are columns of instructions:
+#
+#   P1 DMB 2              the second barrier; it is removed
+#   P1 LDAR 1, STLR 1     become LDR and STR
+#
 # barrier() is no order here: in the model no compiler moves an access. A separate test has the access
 # at the place where a compiler may move it (deliver-ipi-no-publish).
 
@@ -27,7 +32,24 @@ function number(name) {
 	return index("," weaken ",", "," numbers[name] ",") != 0
 }
 
-/^C / && weaken { name = weaken; gsub(/,/, "+", name); print $0 "." name; next }
+# Weakens the instructions of a row, a column for each program.
+function row(line,    columns, n, i, kind) {
+	n = split(line, columns, "|")
+	for (i = 1; i <= n; i++) if (match(columns[i], /DMB|LDAR|STLR/)) {
+		program = "P" (i - 1)
+		kind = substr(columns[i], RSTART, RLENGTH)
+		if (!order(kind)) continue
+		if (kind == "DMB") sub(/DMB [A-Z]*/, "NOP", columns[i])
+		else sub(kind, kind == "LDAR" ? "LDR" : "STR", columns[i])
+	}
+	line = columns[1]
+	for (i = 2; i <= n; i++) line = line "|" columns[i]
+	return line
+}
+
+/^AArch64 / { is_arm64 = 1 }
+is_arm64 && /;$/ { line = row($0); if (weaken) print line; next }
+/^(C|AArch64) / && weaken { name = weaken; gsub(/,/, "+", name); print $0 "." name; next }
 /^P[0-9]+\(/ { program = $0; sub(/\(.*/, "", program) }
 { line = $0 }
 line ~ /READ_ONCE\(\*ipi\)/ { handler = number("interrupt"); if (handler) dropped = 1 }

@@ -7,7 +7,6 @@
 
 use super::ring::consume::Reader;
 use super::ring::exchange::{Bank, Vacated};
-use super::unaligned::{self, BY_PARTS};
 use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -20,36 +19,88 @@ use core::ptr::{with_exposed_provenance_mut, NonNull};
 ///
 /// All bytes of a value are initialised: there is no padding.
 pub unsafe trait Payload: Copy {
-    /// Writes the value at any address, one integer after the other, where the compiler cannot store an integer there
-    /// at once ([`BY_PARTS`]).
+    /// Writes the value at any address, one integer after the other.
     ///
     /// # Safety
     ///
     /// `at` is valid for writes of the value's bytes.
+    unsafe fn store(self, at: *mut u8);
+}
+
+/// Writes a value at any address.
+///
+/// # Safety
+///
+/// `at` is valid for writes of the value's bytes.
+#[inline(always)]
+unsafe fn write<T: Payload>(value: T, at: *mut u8) {
+    // SAFETY: By the contract.
+    unsafe {
+        if u64::IS_COMPILED {
+            at.cast::<T>().write_unaligned(value);
+        } else {
+            value.store(at);
+        }
+    }
+}
+
+/// An integer, which the processor accesses at any address. In the module `arch` implements it: for some processors
+/// the kernel forbids the compiler accesses that are not aligned.
+///
+/// # Safety
+///
+/// The type is an integer.
+pub unsafe trait UnalignedInteger: Copy {
+    /// Whether the compiler accesses an integer at any address by one instruction.
+    const IS_COMPILED: bool = true;
+
+    /// Writes the integer at any address.
+    ///
+    /// # Safety
+    ///
+    /// `at` is valid for writes of the integer's bytes.
     #[inline(always)]
     unsafe fn store(self, at: *mut u8) {
         // SAFETY: By the contract.
         unsafe { at.cast::<Self>().write_unaligned(self) };
     }
+
+    /// Reads the integer at any address.
+    ///
+    /// # Safety
+    ///
+    /// `at` is valid for reads of the integer's bytes.
+    #[inline(always)]
+    unsafe fn load(at: *const u8) -> Self {
+        // SAFETY: By the contract. An integer has any bits.
+        unsafe { at.cast::<Self>().read_unaligned() }
+    }
+}
+
+#[cfg(not(MODULE))]
+macro_rules! integers {
+    ($($t:ty),*) => { $(
+        // SAFETY: An integer.
+        unsafe impl UnalignedInteger for $t {}
+    )* };
+}
+#[cfg(not(MODULE))]
+integers!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+// SAFETY: An integer has no padding.
+unsafe impl<T: UnalignedInteger> Payload for T {
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8) {
+        // SAFETY: By the contract.
+        unsafe { UnalignedInteger::store(self, at) };
+    }
 }
 
 // SAFETY: `()` has no bytes.
-unsafe impl Payload for () {}
-
-macro_rules! plain_payloads {
-    ($($t:ty),*) => { $(
-        // SAFETY: An integer has no padding.
-        unsafe impl Payload for $t {
-            #[inline(always)]
-            unsafe fn store(self, at: *mut u8) {
-                // SAFETY: By the contract.
-                unsafe { unaligned::store(self, at) };
-            }
-        }
-    )* };
+unsafe impl Payload for () {
+    #[inline(always)]
+    unsafe fn store(self, _at: *mut u8) {}
 }
-
-plain_payloads!(u8, u16, u32, u64, i8, i16, i32, i64);
 
 // SAFETY: An array has no padding between its items.
 unsafe impl<T: Payload, const N: usize> Payload for [T; N] {
@@ -125,11 +176,7 @@ impl<'a> Space<'a> {
         }
         // SAFETY: At least `size_of::<T>()` bytes are left.
         unsafe {
-            if BY_PARTS {
-                value.store(self.at.as_ptr());
-            } else {
-                self.at.cast::<T>().write_unaligned(value);
-            }
+            write(value, self.at.as_ptr());
             self.skip(size_of::<T>());
         }
     }
@@ -362,13 +409,7 @@ impl<G: Pages> Memory<G> {
         // - The ring gives positions inside the memory: the index of an existing sub-buffer, and an
         //   offset below the sub-buffer size. A reservation does not cross the sub-buffer's end (I1).
         // - No other context accesses reserved bytes until they are committed (I4).
-        unsafe {
-            if BY_PARTS {
-                value.store(with_exposed_provenance_mut(at as usize));
-            } else {
-                with_exposed_provenance_mut::<T>(at as usize).write_unaligned(value);
-            }
-        }
+        unsafe { write(value, with_exposed_provenance_mut(at as usize)) };
     }
 
     /// Returns a writer for the record at `at`. The contract is that of [`write`](Self::write), for
@@ -454,11 +495,7 @@ impl RecordWriter<'_> {
     pub fn put<T: Payload>(self, value: T) -> Self {
         // SAFETY: As for `Memory::write`: the value is inside the reserved bytes.
         unsafe {
-            if BY_PARTS {
-                value.store(self.to.as_ptr());
-            } else {
-                self.to.cast::<T>().write_unaligned(value);
-            }
+            write(value, self.to.as_ptr());
             Self {
                 to: self.to.add(size_of::<T>()),
                 ..self
@@ -470,13 +507,7 @@ impl RecordWriter<'_> {
     #[inline(always)]
     pub fn put_here<T: Payload>(&self, value: T) {
         // SAFETY: As for `put`.
-        unsafe {
-            if BY_PARTS {
-                value.store(self.to.as_ptr());
-            } else {
-                self.to.cast::<T>().write_unaligned(value);
-            }
-        }
+        unsafe { write(value, self.to.as_ptr()) };
     }
 
     /// Leaves out `len` bytes, which another part writes.
@@ -562,14 +593,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 ///
 /// Both pointers are valid for a `T` at `at`.
 #[inline(always)]
-unsafe fn copy_word<T: Payload>(from: *const u8, to: *mut u8, at: usize) {
+unsafe fn copy_word<T: UnalignedInteger>(from: *const u8, to: *mut u8, at: usize) {
     // SAFETY: By the contract.
-    unsafe {
-        if BY_PARTS {
-            unaligned::load::<T>(from.add(at)).store(to.add(at));
-        } else {
-            let word = from.add(at).cast::<T>().read_unaligned();
-            to.add(at).cast::<T>().write_unaligned(word);
-        }
-    }
+    unsafe { T::load(from.add(at)).store(to.add(at)) };
 }

@@ -24,7 +24,6 @@ pub mod header;
 pub mod memory;
 pub mod packet;
 pub mod platform;
-mod unaligned;
 
 // In the module these are rooms next to this one; for cargo they are crates.
 #[cfg(MODULE)]

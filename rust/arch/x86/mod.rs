@@ -12,6 +12,8 @@ pub mod preempt;
 pub mod registers;
 #[cfg(MODULE)]
 pub mod task;
+#[cfg(MODULE)]
+mod unaligned;
 pub mod word;
 
 /// The name that a trace has for the processor, as uname(2). Traces of x86-64 have none.

@@ -2,9 +2,9 @@
 
 //! The processor: code that is written in its instructions, and types built only on that code.
 //!
-//! Each processor has a folder with the same modules. No code here knows of tracing or of the
-//! module's own wrappers in `sys`. Of the kernel it names only variables and types that the
-//! processor's instructions use. [`platform`] gives the words to ring, maps and write side.
+//! Each processor has a folder with the same modules. The files beside these folders have the code that processors
+//! share. No code here knows of tracing or of the module's own wrappers in `sys`. Of the kernel it names only
+//! variables and types that the processor's instructions use. [`platform`] gives the words to ring, maps and write side.
 //!
 //! Cargo compiles these files, too, except the parts that need the kernel. So the benchmark in user
 //! space (tools/native) uses the module's own instructions.
@@ -15,16 +15,19 @@
 extern crate alloc;
 
 #[cfg(target_arch = "aarch64")]
-mod arm64;
+#[path = "arm64/mod.rs"]
+mod processor;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86/mod.rs"]
+mod processor;
+
 pub mod chosen;
 mod platform;
-#[cfg(target_arch = "x86_64")]
-mod x86;
+#[cfg(MODULE)]
+pub mod preempt;
+pub mod word;
 
-#[cfg(target_arch = "aarch64")]
-pub use arm64::*;
-#[cfg(target_arch = "x86_64")]
-pub use x86::*;
+pub use processor::*;
 
 // In the module these are rooms next to this one; for cargo they are crates.
 #[cfg(MODULE)]

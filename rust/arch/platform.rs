@@ -10,118 +10,63 @@ use super::ring::platform::{Local, Platform, Shared};
 use super::ring::slot::{Slot, Slots};
 use super::word::{full_barrier, CountAndFlags, LocalWord, SharedWord};
 
-impl Local for LocalWord {
-    #[inline(always)]
-    fn new(value: u64) -> Self {
-        Self::new(value)
-    }
-    #[inline(always)]
-    fn load(&self) -> u64 {
-        self.load()
-    }
-    #[inline(always)]
-    fn store(&self, value: u64) {
-        self.store(value)
-    }
-    #[inline(always)]
-    fn compare_exchange(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new)
-    }
-    #[inline(always)]
-    fn subtract(&self, value: u64) -> bool {
-        self.subtract(value)
-    }
-    #[inline(always)]
-    fn add(&self, value: u64) {
-        self.add(value)
-    }
-    #[inline(always)]
-    fn increment(&self) {
-        self.increment()
-    }
+/// Implements a trait for a word by the word's own functions of the same names.
+macro_rules! by_own_functions {
+    ($trait:ident for $word:ident {
+        $(Self::$constructor:ident;)?
+        $(fn $name:ident($($arg:ident),*) $(-> $result:ty)?;)*
+    }) => {
+        impl $trait for $word {
+            $(
+                #[inline(always)]
+                fn $constructor(value: u64) -> Self {
+                    Self::$constructor(value)
+                }
+            )?
+            $(
+                #[inline(always)]
+                fn $name(&self $(, $arg: u64)*) $(-> $result)? {
+                    self.$name($($arg),*)
+                }
+            )*
+        }
+    };
 }
 
-impl Shared for SharedWord {
-    #[inline(always)]
-    fn new(value: u64) -> Self {
-        Self::new(value)
-    }
-    #[inline(always)]
-    fn load(&self) -> u64 {
-        self.load()
-    }
-    #[inline(always)]
-    fn load_acquire(&self) -> u64 {
-        self.load_acquire()
-    }
-    #[inline(always)]
-    fn store(&self, value: u64) {
-        self.store(value)
-    }
-    #[inline(always)]
-    fn compare_exchange(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new)
-    }
-}
+by_own_functions!(Local for LocalWord {
+    Self::new;
+    fn load() -> u64;
+    fn store(value);
+    fn compare_exchange(old, new) -> bool;
+    fn subtract(value) -> bool;
+    fn add(value);
+    fn increment();
+});
 
-impl MapWord for LocalWord {
-    #[inline(always)]
-    fn load(&self) -> u64 {
-        self.load()
-    }
+by_own_functions!(Shared for SharedWord {
+    Self::new;
+    fn load() -> u64;
+    fn load_acquire() -> u64;
+    fn store(value);
+    fn compare_exchange(old, new) -> bool;
+});
 
-    #[inline(always)]
-    fn load_acquire(&self) -> u64 {
-        self.load_acquire()
-    }
+by_own_functions!(MapWord for LocalWord {
+    fn load() -> u64;
+    fn load_acquire() -> u64;
+    fn store(value);
+    fn store_release(value);
+    fn compare_exchange(old, new) -> bool;
+    fn add(value);
+});
 
-    #[inline(always)]
-    fn store(&self, value: u64) {
-        self.store(value)
-    }
-
-    #[inline(always)]
-    fn store_release(&self, value: u64) {
-        self.store_release(value)
-    }
-
-    #[inline(always)]
-    fn compare_exchange(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new)
-    }
-
-    #[inline(always)]
-    fn add(&self, value: u64) {
-        self.add(value)
-    }
-}
-
-impl SharedMapWord for SharedWord {
-    #[inline(always)]
-    fn load(&self) -> u64 {
-        self.load()
-    }
-
-    #[inline(always)]
-    fn load_acquire(&self) -> u64 {
-        self.load_acquire()
-    }
-
-    #[inline(always)]
-    fn store(&self, value: u64) {
-        self.store(value)
-    }
-
-    #[inline(always)]
-    fn store_release(&self, value: u64) {
-        self.store_release(value)
-    }
-
-    #[inline(always)]
-    fn compare_exchange(&self, old: u64, new: u64) -> bool {
-        self.compare_exchange(old, new)
-    }
-}
+by_own_functions!(SharedMapWord for SharedWord {
+    fn load() -> u64;
+    fn load_acquire() -> u64;
+    fn store(value);
+    fn store_release(value);
+    fn compare_exchange(old, new) -> bool;
+});
 
 impl<P: Platform<Local = LocalWord>, I: Items<Slot<P>>> Slots<P> for Chosen<Slot<P>, I> {
     #[inline(always)]

@@ -41,11 +41,12 @@ macro_rules! lse {
         )
     };
 }
-/// Outside the kernel: the instruction alone, because no kernel replaces instructions there.
+/// Outside the kernel: the instruction alone, because no kernel replaces instructions there. A comment uses the operands
+/// of the others.
 #[cfg(not(MODULE))]
 macro_rules! lse {
     ($atomic:literal, $($without:literal),+) => {
-        concat!(".arch_extension lse\n", $atomic, "\n// {capability}")
+        concat!(".arch_extension lse\n", $atomic, "\n// {capability} ", $($without, " ",)+)
     };
 }
 

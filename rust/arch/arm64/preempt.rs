@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Disabling of preemption, and the level of the running context, for code that must not call any
-//! traceable function.
+//! The preemption count, and the processor's flag that disables interrupts.
 
+use super::super::preempt::NoPreempt;
 use super::task::current;
-use crate::record::gate::Level;
 use core::arch::asm;
-use core::marker::PhantomData;
 use core::mem::offset_of;
 use kernel::bindings;
 
@@ -16,12 +14,10 @@ const NO_INTERRUPTS: u64 = 1 << 7;
 /// Offset of a task's preemption count: the lower half of a word whose upper half is 0 if a reschedule is due.
 const COUNT: usize = offset_of!(bindings::task_struct, thread_info.__bindgen_anon_1);
 
+/// The scheduler's flag in the lower half of the count: none.
+pub const NEED_RESCHED: u32 = 0;
 /// Number of bits of the count that count NMIs. (bindgen does not translate the expression of each kernel.)
-const NMI_BITS: u32 = 4;
-
-/// A guard that disables preemption while it exists. The caller stays on its CPU, in an RCU
-/// read-side section. Any context, NMI included.
-pub struct NoPreempt(PhantomData<*mut ()>);
+pub const NMI_BITS: u32 = 4;
 
 impl NoPreempt {
     /// As `preempt_disable_notrace()`.
@@ -39,7 +35,7 @@ impl NoPreempt {
                 options(nostack, preserves_flags),
             );
         }
-        Self(PhantomData)
+        Self::taken()
     }
 }
 
@@ -84,16 +80,9 @@ impl Drop for NoPreempt {
 
 /// Returns the running task's preemption count.
 #[inline(always)]
-fn count() -> u32 {
+pub fn count() -> u32 {
     // SAFETY: The running task lives; its count is read once.
     unsafe { current().byte_add(COUNT).cast::<u32>().read_volatile() }
-}
-
-/// Returns whether the caller could be preempted if the `guards` guards it has did not exist.
-/// Ignores whether interrupts are enabled. Any context, NMI included.
-#[inline(always)]
-pub fn is_preemptible(guards: u32) -> bool {
-    count() == guards
 }
 
 /// Returns whether interrupts are enabled. Any context, NMI included.
@@ -109,35 +98,4 @@ pub fn is_interruptible() -> bool {
 #[inline(always)]
 pub const fn are_interrupts_on(flags: u64) -> bool {
     flags & NO_INTERRUPTS == 0
-}
-
-/// Returns whether the caller is in an interrupt, a softirq or an NMI, by their marks in the
-/// preemption count. They have no mark at their very beginning and end. Any context, NMI included.
-#[inline(always)]
-pub fn is_in_interrupt() -> bool {
-    let nmi = ((1 << NMI_BITS) - 1) << bindings::NMI_SHIFT;
-    let irq = ((1 << bindings::HARDIRQ_BITS) - 1) << bindings::HARDIRQ_SHIFT;
-    count() & (nmi | irq | bindings::SOFTIRQ_OFFSET) != 0
-}
-
-/// Returns the level of the calling context. Any context, NMI included.
-///
-/// At its beginning and end an interrupt has no mark in the preemption count. There it may wake a
-/// thread or arm a timer, which are events. But it has interrupts disabled there. So every context
-/// with interrupts disabled counts as an interrupt: only an NMI or a breakpoint can interrupt it, too.
-///
-/// A breakpoint (the place of a kprobe) has no mark. It disables interrupts, so it counts as an interrupt.
-pub fn level() -> Level {
-    let count = count();
-    let part = |shift: u32, bits: u32| (count >> shift) & ((1 << bits) - 1);
-    let nmis = part(bindings::NMI_SHIFT, NMI_BITS);
-    if nmis != 0 {
-        Level::Nmi(nmis.wrapping_sub(1) as u8)
-    } else if part(bindings::HARDIRQ_SHIFT, bindings::HARDIRQ_BITS) != 0 || !is_interruptible() {
-        Level::Interrupt
-    } else if count & bindings::SOFTIRQ_OFFSET != 0 {
-        Level::Softirq
-    } else {
-        Level::Thread
-    }
 }

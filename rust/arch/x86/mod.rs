@@ -7,14 +7,14 @@ pub mod clock;
 #[cfg(MODULE)]
 pub mod percpu;
 #[cfg(MODULE)]
-pub mod preempt;
+pub(super) mod preempt;
 #[cfg(MODULE)]
 pub mod registers;
 #[cfg(MODULE)]
 pub mod task;
 #[cfg(MODULE)]
 mod unaligned;
-pub mod word;
+pub(super) mod word;
 
 /// The name that a trace has for the processor, as uname(2). Traces of x86-64 have none.
 pub const NAME: Option<&str> = None;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Disabling of preemption, and the level of the running context, for code that must not call any
-//! traceable function.
+//! The preemption count, and the processor's flag that disables interrupts.
 
-use crate::record::gate::Level;
+use super::super::preempt::NoPreempt;
 use core::arch::asm;
-use core::marker::PhantomData;
 use kernel::bindings;
 
 /// The processor's flag that enables interrupts (`X86_EFLAGS_IF`).
@@ -29,15 +27,11 @@ macro_rules! word {
 /// The scheduler's flag in the lower 32 bits of the count, and the number of these bits that count
 /// NMIs. (bindgen does not translate these expressions.)
 #[cfg(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS)]
-const NEED_RESCHED: u32 = 0;
+pub const NEED_RESCHED: u32 = 0;
 #[cfg(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS)]
-const NMI_BITS: u32 = 4;
+pub const NMI_BITS: u32 = 4;
 #[cfg(not(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS))]
-use bindings::{NMI_BITS, PREEMPT_NEED_RESCHED as NEED_RESCHED};
-
-/// A guard that disables preemption while it exists. The caller stays on its CPU, in an RCU
-/// read-side section. Any context, NMI included.
-pub struct NoPreempt(PhantomData<*mut ()>);
+pub use bindings::{NMI_BITS, PREEMPT_NEED_RESCHED as NEED_RESCHED};
 
 impl NoPreempt {
     /// As `preempt_disable_notrace()`.
@@ -51,7 +45,7 @@ impl NoPreempt {
                 options(nostack),
             );
         }
-        Self(PhantomData)
+        Self::taken()
     }
 }
 
@@ -85,7 +79,7 @@ impl Drop for NoPreempt {
 /// Returns the lower 32 bits of this CPU's preemption count, with the scheduler's flag if that is
 /// in them.
 #[inline(always)]
-fn count() -> u32 {
+pub fn count() -> u32 {
     let count;
     // SAFETY: Reads this CPU's preemption count, which is in per-CPU memory at gs.
     unsafe {
@@ -97,13 +91,6 @@ fn count() -> u32 {
         );
     }
     count
-}
-
-/// Returns whether the caller could be preempted if the `guards` guards it has did not exist.
-/// Ignores whether interrupts are enabled. Any context, NMI included.
-#[inline(always)]
-pub fn is_preemptible(guards: u32) -> bool {
-    count() & !NEED_RESCHED == guards
 }
 
 /// Returns whether interrupts are enabled. Any context, NMI included.
@@ -122,33 +109,4 @@ pub fn is_interruptible() -> bool {
 #[inline(always)]
 pub const fn are_interrupts_on(flags: u64) -> bool {
     flags & INTERRUPTS != 0
-}
-
-/// Returns whether the caller is in an interrupt, a softirq or an NMI, by their marks in the
-/// preemption count. They have no mark at their very beginning and end. Any context, NMI included.
-#[inline(always)]
-pub fn is_in_interrupt() -> bool {
-    let nmi = ((1 << NMI_BITS) - 1) << bindings::NMI_SHIFT;
-    let irq = ((1 << bindings::HARDIRQ_BITS) - 1) << bindings::HARDIRQ_SHIFT;
-    count() & (nmi | irq | bindings::SOFTIRQ_OFFSET) != 0
-}
-
-/// Returns the level of the calling context. Any context, NMI included.
-///
-/// At its beginning and end an interrupt has no mark in the preemption count. There it may wake a
-/// thread or arm a timer, which are events. But it has interrupts disabled there. So every context
-/// with interrupts disabled counts as an interrupt: only an NMI can interrupt it, too.
-pub fn level() -> Level {
-    let count = count();
-    let part = |shift: u32, bits: u32| (count >> shift) & ((1 << bits) - 1);
-    let nmis = part(bindings::NMI_SHIFT, NMI_BITS);
-    if nmis != 0 {
-        Level::Nmi(nmis.wrapping_sub(1) as u8)
-    } else if part(bindings::HARDIRQ_SHIFT, bindings::HARDIRQ_BITS) != 0 || !is_interruptible() {
-        Level::Interrupt
-    } else if count & bindings::SOFTIRQ_OFFSET != 0 {
-        Level::Softirq
-    } else {
-        Level::Thread
-    }
 }

@@ -1,49 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Words for per-CPU data and for data shared between CPUs.
+//! Operations on words.
 //!
 //! Local operations are one instruction each, without a LOCK prefix. They are atomic for interrupts
-//! and NMIs of the same CPU, but not for another CPU. In this kernel each operation of
-//! `kernel::sync::atomic` is an out-of-line call, so it is not used here.
-//!
-//! An `asm!` block without `nomem` is a compiler barrier, which both kinds of cmpxchg rely on. Some
-//! blocks jump, to use the flags of the previous instruction directly.
+//! and NMIs of the same CPU, but not for another CPU. Some blocks jump, to use the flags of the previous instruction
+//! directly.
 
+use super::super::word::{compiler_barrier, CountAndFlags, LocalWord, SharedWord};
 use core::arch::asm;
-use core::cell::UnsafeCell;
-
-/// A word written by one CPU, in any of its contexts, and read by all.
-#[repr(transparent)]
-pub struct LocalWord(UnsafeCell<u64>);
-
-// SAFETY: All access is by single instructions on an aligned word, or volatile. Without a LOCK
-// prefix other CPUs may miss a change. Callers must allow for that; it never affects memory
-// safety.
-unsafe impl Sync for LocalWord {}
-// SAFETY: A plain word.
-unsafe impl Send for LocalWord {}
 
 impl LocalWord {
-    /// Makes a word with this value.
-    #[inline(always)]
-    pub const fn new(value: u64) -> Self {
-        Self(UnsafeCell::new(value))
-    }
-
-    /// Returns the value. Any CPU.
-    #[inline(always)]
-    pub fn load(&self) -> u64 {
-        // SAFETY: The word is valid and aligned; volatile makes it one access.
-        unsafe { self.0.get().read_volatile() }
-    }
-
-    /// Sets the value. No context that interrupts the caller may write the word.
-    #[inline(always)]
-    pub fn store(&self, value: u64) {
-        // SAFETY: As above.
-        unsafe { self.0.get().write_volatile(value) }
-    }
-
     /// Returns the value; later accesses stay after the load (`smp_load_acquire`). Any CPU.
     #[inline(always)]
     pub fn load_acquire(&self) -> u64 {
@@ -103,12 +69,6 @@ impl LocalWord {
         }
     }
 
-    /// Returns whether the word, as a signed number, is negative.
-    #[inline(always)]
-    pub fn is_negative(&self) -> bool {
-        (self.load() as i64) < 0
-    }
-
     /// Adds `value`, wrapping.
     #[inline(always)]
     pub fn add(&self, value: u64) {
@@ -124,36 +84,7 @@ impl LocalWord {
     }
 }
 
-/// A count that one CPU writes, and a number and a flag, each written on its own. One instruction
-/// decrements the count, another tests number and flag.
-#[repr(C, align(16))]
-pub struct CountAndFlags {
-    count: LocalWord,
-    number: UnsafeCell<u32>,
-    flag: UnsafeCell<u32>,
-}
-
-// SAFETY: All access is by single instructions on aligned words, or volatile.
-unsafe impl Sync for CountAndFlags {}
-// SAFETY: Plain words.
-unsafe impl Send for CountAndFlags {}
-
 impl CountAndFlags {
-    /// Makes a count with this value, number 0, and a clear flag.
-    pub const fn new(count: u64) -> Self {
-        Self {
-            count: LocalWord::new(count),
-            number: UnsafeCell::new(0),
-            flag: UnsafeCell::new(0),
-        }
-    }
-
-    /// Returns the count, a signed number.
-    #[inline(always)]
-    pub fn count(&self) -> &LocalWord {
-        &self.count
-    }
-
     /// Decrements the count. Returns whether it is still not negative, the number is 1, and the flag
     /// is clear (`smp_load_acquire`).
     #[inline(always)]
@@ -229,49 +160,9 @@ impl CountAndFlags {
         }
         found == old
     }
-
-    /// Sets or clears the flag.
-    #[inline(always)]
-    pub fn set_flag(&self, set: bool) {
-        // SAFETY: As above.
-        unsafe { self.flag.get().write_volatile(set.into()) };
-    }
 }
 
-/// A word written by several CPUs.
-#[repr(transparent)]
-pub struct SharedWord(UnsafeCell<u64>);
-
-// SAFETY: All access is by single instructions on an aligned word, atomic between CPUs.
-unsafe impl Sync for SharedWord {}
-// SAFETY: A plain word.
-unsafe impl Send for SharedWord {}
-
 impl SharedWord {
-    /// Makes a word with this value.
-    #[inline(always)]
-    pub const fn new(value: u64) -> Self {
-        Self(UnsafeCell::new(value))
-    }
-
-    /// Returns the value, relaxed (`READ_ONCE`).
-    #[inline(always)]
-    pub fn load(&self) -> u64 {
-        // SAFETY: The word is valid and aligned; volatile makes it one access.
-        unsafe { self.0.get().read_volatile() }
-    }
-
-    /// Returns the value by a plain load.
-    ///
-    /// # Safety
-    ///
-    /// The word is not written any more.
-    #[inline(always)]
-    pub unsafe fn load_settled(&self) -> u64 {
-        // SAFETY: The word is valid and aligned; by the contract it is not written any more.
-        unsafe { self.0.get().read() }
-    }
-
     /// Returns the value; later accesses stay after the load (`smp_load_acquire`). On x86 the
     /// hardware keeps that order, so a compiler barrier is enough.
     #[inline(always)]
@@ -279,13 +170,6 @@ impl SharedWord {
         let value = self.load();
         compiler_barrier();
         value
-    }
-
-    /// Sets the value, relaxed (`WRITE_ONCE`).
-    #[inline(always)]
-    pub fn store(&self, value: u64) {
-        // SAFETY: As for `load`.
-        unsafe { self.0.get().write_volatile(value) }
     }
 
     /// Sets the value; earlier accesses stay before the store (`smp_store_release`), see
@@ -321,27 +205,6 @@ impl SharedWord {
             asm!("lock inc qword ptr [{word}]", word = in(reg) self.0.get(), options(nostack));
         }
     }
-}
-
-/// Prevents the compiler from moving memory accesses across this call (`barrier()`).
-#[inline(always)]
-pub fn compiler_barrier() {
-    // SAFETY: No instruction. Without `nomem` the compiler must assume an access to memory.
-    unsafe { asm!("", options(nostack, preserves_flags)) };
-}
-
-/// Returns `value`, and hides its origin from the compiler (`OPTIMIZER_HIDE_VAR()`).
-#[inline(always)]
-pub fn opaque(mut value: u64) -> u64 {
-    // SAFETY: No instruction.
-    unsafe {
-        asm!(
-            "/* {value} */",
-            value = inout(reg) value,
-            options(pure, nomem, nostack, preserves_flags),
-        );
-    }
-    value
 }
 
 /// Orders all earlier memory accesses before all later ones, between CPUs (`smp_mb()`).

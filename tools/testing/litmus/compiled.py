@@ -65,7 +65,8 @@ def paths(code, everything):
                 target = int(jump[2], 16)
                 if target not in at:
                     # Out of line is the loop of a processor without LSE. The instruction before it replaces the jump.
-                    if jump[1] == "b" and (found := EXCHANGE.match(everything.get(target - 4, ""))):
+                    found = EXCHANGE.match(everything.get(target - 4, ""))
+                    if jump[1] == "b" and found and everything[target].startswith("ldxr\t"):
                         steps += (found[1],)
                     elif jump[1] == "b":
                         break

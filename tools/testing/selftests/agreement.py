@@ -124,14 +124,18 @@ CLOSE = 10_000_000
 
 
 def recipes():
-    """{name: (the probes it defines, the line of its map)}"""
+    """{name: (the probes it defines, the line of its map)}, of the recipes in PROBES."""
     text = subprocess.run(["rtrace", "count", "--recipes"], check=True, capture_output=True, text=True).stdout
     found, probes = {}, []
     for line in text.splitlines():
         if line.startswith("-k "):
             probes.append(line[3:])
         elif line and line[0] != "#":
-            found[line.split()[0]] = probes, line
+            name = line.split()[0]
+            if name in PROBES:
+                found[name] = probes, line
+            else:
+                print("not compared:", name, file=sys.stderr)
             probes = []
     return found
 

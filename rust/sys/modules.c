@@ -41,8 +41,10 @@ notrace int rtrace_module_functions(const char *name, unsigned long *to, int roo
 		/* The functions for its initialisation are freed. */
 		if (!within_module_core(module->ftrace_callsites[i], module))
 			continue;
+		/* A pointer precedes each function if a call site has its own operations (arm64). */
 		if (count < room)
-			to[count] = module->ftrace_callsites[i];
+			to[count] = module->ftrace_callsites[i] +
+				    (IS_ENABLED(CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS) ? sizeof(void *) : 0);
 		count++;
 	}
 	module_put(module);

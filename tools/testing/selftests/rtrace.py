@@ -92,6 +92,13 @@ def online():
     return sorted(cpus)
 
 
+def function_calls(cpu):
+    """Calls of functions on the CPU that other CPUs asked for by an interrupt, ever."""
+    lines = read("/proc/interrupts").splitlines()
+    at = 1 + lines[0].split().index(f"CPU{cpu}")
+    return int(next(line for line in lines if line.endswith("Function call interrupts")).split()[at])
+
+
 def keep_calling(seconds, path=None, processes=2):
     """Calls for so long, and then for as long as there is a file of that path, from some processes
     that run on whatever CPU there is; how many."""

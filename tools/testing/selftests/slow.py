@@ -17,7 +17,7 @@ for function in libc.read, libc.write:
     function.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
     function.restype = ctypes.c_ssize_t
 
-USERFAULTFD = 323
+USERFAULTFD = {"x86_64": 323, "aarch64": 282}[os.uname().machine]
 UFFDIO_API, UFFDIO_REGISTER, UFFDIO_COPY = 0xC018AA3F, 0xC020AA00, 0xC028AA03
 
 

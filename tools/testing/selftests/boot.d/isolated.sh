@@ -16,12 +16,6 @@ import select
 from rtrace import *
 
 
-def function_calls(cpu):
-    """The function-call interrupts that the CPU has taken."""
-    with open("/proc/interrupts") as file:
-        return next(int(line.split()[1 + cpu]) for line in file if line.split()[0] == "CAL:")
-
-
 def timers():
     """Number of rtrace's timers."""
     return read("/proc/timer_list").count("[rtrace]")

@@ -2,6 +2,13 @@
 /* Linked first: see main.c. */
 #include "probe.h"
 
+/* An instruction that nobody executes. */
+#ifdef CONFIG_ARM64
+#define RTRACE_TRAP "brk #0"
+#else
+#define RTRACE_TRAP "int3"
+#endif
+
 /*
  * The module has no symbols for the probes: at its load the kernel searches all symbols for each function that no
  * kprobe may probe. A backtrace shows all probes under this name.
@@ -9,7 +16,7 @@
 asm(".pushsection .kprobes.text, \"ax\"\n"
     ".globl rtrace_probe\n"
     ".type rtrace_probe, @function\n"
-    "rtrace_probe: int3\n"
+    "rtrace_probe: " RTRACE_TRAP "\n"
     ".size rtrace_probe, . - rtrace_probe\n"
     ".popsection\n");
 

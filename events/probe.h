@@ -165,7 +165,8 @@ static __always_inline unsigned long rtrace_maybe_nuls(unsigned long word, const
 /* Returns whether a byte is NUL, and stores the index of the first in @first. */
 static __always_inline bool rtrace_has_nul(unsigned long word, const struct rtrace_bytes *bytes, size_t *first)
 {
-	const struct word_at_a_time constants = WORD_AT_A_TIME_CONSTANTS;
+	/* Some processors need none. */
+	const struct word_at_a_time constants __maybe_unused = WORD_AT_A_TIME_CONSTANTS;
 	unsigned long nuls = rtrace_maybe_nuls(word, bytes);
 
 	if (likely(!nuls))

@@ -21,8 +21,23 @@
 )]
 
 use kernel::ffi;
+#[cfg(linux_6_12)]
+use kernel::ffi::{c_int, c_void};
 use pin_init::MaybeZeroable;
 
 pub(crate) use kernel::bindings::*;
 
 include!(env!("RTRACE_BINDINGS"));
+
+// Prototypes of tracepoints that 6.12 lacks. Handlers for them compile, and attaching one fails with `ENOENT`.
+#[cfg(linux_6_12)]
+extern "C" {
+    pub(crate) fn __traceiter_sched_entry_tp(data: *mut c_void, preempt: bool) -> c_int;
+    pub(crate) fn __traceiter_sched_exit_tp(data: *mut c_void, is_switch: bool) -> c_int;
+    pub(crate) fn __traceiter_sched_set_need_resched_tp(
+        data: *mut c_void,
+        task: *mut task_struct,
+        cpu: c_int,
+        flag: c_int,
+    ) -> c_int;
+}

@@ -12,7 +12,6 @@
 #include <linux/uprobes.h>
 #include <linux/sort.h>
 #include <linux/splice.h>
-#include <linux/cgroup_namespace.h>
 #include <linux/ipc_namespace.h>
 #include <linux/time_namespace.h>
 #include <linux/utsname.h>

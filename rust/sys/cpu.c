@@ -6,6 +6,7 @@
 #include <linux/smp.h>
 
 #include "helpers.h"
+#include "linux.h"
 
 /* The type of the last argument differs between kernels. */
 notrace int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info)

@@ -20,6 +20,7 @@
 #include <linux/workqueue.h>
 
 #include "faults.h"
+#include "linux.h"
 
 struct waiting {
 	struct list_head node;
@@ -32,10 +33,15 @@ static DEFINE_SPINLOCK(waiting_lock);
 
 /*
  * Registers the current task as one that waits for its memory. The module cannot be unloaded until end_wait().
- * Returns false if the module is being unloaded; then the task must not wait.
+ * Returns false if the module is being unloaded, or the task cannot sleep; then the task must not wait.
  */
 static notrace bool begin_wait(struct waiting *waiting)
 {
+#ifdef RTRACE_LINUX_6_12
+	/* It calls the probes of system calls with preemption disabled. */
+	if (!preemptible())
+		return false;
+#endif
 	if (!try_module_get(THIS_MODULE))
 		return false;
 	waiting->task = current;

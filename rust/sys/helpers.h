@@ -72,7 +72,8 @@ void rtrace_fs_remove(struct dentry *dentry);
 void rtrace_set_access(struct dentry *entry, umode_t mode);
 
 /* functions.c */
-int rtrace_each_function(int (*see)(unsigned long function, void *data), void *data);
+int rtrace_each_function(const char *pattern, unsigned long *addresses, unsigned int count,
+			 int (*see)(unsigned long function, void *data), void *data);
 
 /* kprobe.c */
 struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance);

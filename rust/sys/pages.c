@@ -7,6 +7,7 @@
 #include <linux/vmalloc.h>
 
 #include "helpers.h"
+#include "linux.h"
 
 /*
  * Allocates zeroed pages near @cpu, which need not be online. rtrace_vfree() frees them. The allocation tries

@@ -4,7 +4,7 @@
  *
  * A visitor of rtrace_visit_thread() calls the functions that take a task_struct. The visitor is an RCU reader.
  */
-#include <linux/cgroup_namespace.h>
+#include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/dcache.h>
 #include <linux/fdtable.h>

@@ -6,6 +6,15 @@
 #include <linux/tracepoint.h>
 
 #include "helpers.h"
+#include "linux.h"
+
+#ifdef RTRACE_LINUX_6_12
+/* It calls all handlers with preemption disabled. */
+#define tracepoint_is_faultable(tracepoint) false
+#define synchronize_handlers() tracepoint_synchronize_unregister()
+#else
+#define synchronize_handlers() synchronize_srcu(&tracepoint_srcu)
+#endif
 
 /*
  * Waits until no unregistered handler runs. With @may_sleep, waits until no handler runs with preemption
@@ -13,7 +22,7 @@
  */
 notrace void rtrace_synchronize_probes(bool may_sleep)
 {
-	synchronize_srcu(&tracepoint_srcu);
+	synchronize_handlers();
 	if (may_sleep)
 		synchronize_rcu();
 }
@@ -38,7 +47,7 @@ notrace void rtrace_synchronize_module_probes(struct module *module)
 
 	for (at = 0; at < module->num_tracepoints; at++)
 		faultable |= tracepoint_is_faultable(rtrace_module_tracepoint(module, at));
-	synchronize_srcu(&tracepoint_srcu);
+	synchronize_handlers();
 	/* This also waits for handlers of system calls, which may sleep while they fetch arguments. */
 	if (faultable)
 		synchronize_rcu_tasks_trace();

@@ -8,6 +8,7 @@
 #include <linux/uprobes.h>
 
 #include "helpers.h"
+#include "linux.h"
 
 /* Finds the regular file of this name, and keeps it until rtrace_path_free(). */
 notrace struct path *rtrace_path_new(const char *name)

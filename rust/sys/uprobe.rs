@@ -4,6 +4,7 @@
 
 use crate::sys::args::Registers;
 use crate::sys::bindings;
+use crate::sys::errno::eopnotsupp;
 use crate::sys::kprobe::Reached;
 use crate::sys::retired::{self, Retirable};
 use core::ptr::NonNull;
@@ -42,6 +43,7 @@ impl Drop for KeptFile {
 }
 
 /// Receives the reached places of a program, and the calls and returns of its functions. The calls may sleep.
+#[cfg_attr(linux_6_12, allow(dead_code))]
 pub(crate) trait ReachedInProgram: Reached {
     /// Handles the call of a function. Returns a word that is kept until the function returns.
     fn called(&self) -> u64;
@@ -91,13 +93,17 @@ unsafe impl<T: ReachedInProgram> Sync for Consumer<T> {}
 impl<T: ReachedInProgram> Uprobe<T> {
     /// Creates a disabled probe at `offset` bytes from the beginning of the file. With `at_return`, it is at
     /// the returns of the function that begins there. Errors: those of open(2); `EINVAL` if the file has no
-    /// such place or is not a regular file; `ENOSYS` if this kernel has no uprobes. May sleep.
+    /// such place or is not a regular file; `ENOSYS` if this kernel has no uprobes; `EOPNOTSUPP` with `at_return` on
+    /// 6.12, which keeps no word for a call. May sleep.
     pub(crate) fn new(
         file: &CStr,
         offset: u64,
         at_return: bool,
         target: Arc<T>,
     ) -> Result<Pin<KBox<Self>>> {
+        if at_return && cfg!(linux_6_12) {
+            return Err(eopnotsupp());
+        }
         let file = KeptFile::find(file)?;
         let uprobe = KBox::pin_init(
             pin_init!(Self {
@@ -122,11 +128,11 @@ impl<T: ReachedInProgram> Uprobe<T> {
             return Ok(());
         }
         let mut consumer = bindings::uprobe_consumer::default();
+        consumer.handler = Some(reached::<T>);
+        #[cfg(not(linux_6_12))]
         if self.at_return {
             consumer.handler = Some(called::<T>);
             consumer.ret_handler = Some(returned::<T>);
-        } else {
-            consumer.handler = Some(reached::<T>);
         }
         let used = Retirable::new(Consumer {
             consumer: Opaque::new(consumer),
@@ -184,7 +190,7 @@ unsafe fn target<'a, T>(consumer: *mut bindings::uprobe_consumer) -> &'a T {
 unsafe extern "C" fn reached<T: ReachedInProgram>(
     consumer: *mut bindings::uprobe_consumer,
     registers: *mut bindings::pt_regs,
-    _kept: *mut u64,
+    #[cfg(not(linux_6_12))] _kept: *mut u64,
 ) -> c_int {
     // SAFETY: By the contract.
     let (target, registers) = unsafe { (target::<T>(consumer), &*registers.cast::<Registers>()) };
@@ -195,6 +201,7 @@ unsafe extern "C" fn reached<T: ReachedInProgram>(
 /// # Safety
 ///
 /// As [`reached`], and `kept` must be the word that the kernel keeps for the call.
+#[cfg(not(linux_6_12))]
 unsafe extern "C" fn called<T: ReachedInProgram>(
     consumer: *mut bindings::uprobe_consumer,
     _registers: *mut bindings::pt_regs,
@@ -208,6 +215,7 @@ unsafe extern "C" fn called<T: ReachedInProgram>(
 /// # Safety
 ///
 /// As [`called`], which must have been called with this word.
+#[cfg(not(linux_6_12))]
 unsafe extern "C" fn returned<T: ReachedInProgram>(
     consumer: *mut bindings::uprobe_consumer,
     _function: usize,

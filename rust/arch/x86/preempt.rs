@@ -33,6 +33,19 @@ pub const NMI_BITS: u32 = 4;
 #[cfg(not(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS))]
 pub use bindings::{NMI_BITS, PREEMPT_NEED_RESCHED as NEED_RESCHED};
 
+/// The per-CPU variable that contains the preemption count, and the count's place in it.
+#[cfg(not(linux_6_12))]
+use bindings::__preempt_count as HOLDER;
+#[cfg(not(linux_6_12))]
+const PLACE: usize = 0;
+#[cfg(linux_6_12)]
+use bindings::pcpu_hot as HOLDER;
+#[cfg(linux_6_12)]
+const PLACE: usize = core::mem::offset_of!(
+    bindings::pcpu_hot__bindgen_ty_1__bindgen_ty_1,
+    preempt_count
+);
+
 impl NoPreempt {
     /// As `preempt_disable_notrace()`.
     #[inline(always)]
@@ -40,8 +53,9 @@ impl NoPreempt {
         // SAFETY: Increments this CPU's preemption count, which is in per-CPU memory at gs.
         unsafe {
             asm!(
-                concat!("inc ", word!(), " ptr gs:[rip + {count}]"),
-                count = sym bindings::__preempt_count,
+                concat!("inc ", word!(), " ptr gs:[rip + {holder} + {place}]"),
+                holder = sym HOLDER,
+                place = const PLACE,
                 options(nostack),
             );
         }
@@ -64,11 +78,12 @@ impl Drop for NoPreempt {
         //   of the caller. Kernel code keeps the stack aligned only to 8 bytes.
         unsafe {
             asm!(
-                concat!("dec ", word!(), " ptr gs:[rip + {count}]"),
+                concat!("dec ", word!(), " ptr gs:[rip + {holder} + {place}]"),
                 "jnz 2f",
                 "call {schedule}",
                 "2:",
-                count = sym bindings::__preempt_count,
+                holder = sym HOLDER,
+                place = const PLACE,
                 schedule = sym rtrace_preempt_schedule,
                 options(nostack),
             );
@@ -84,8 +99,9 @@ pub fn count() -> u32 {
     // SAFETY: Reads this CPU's preemption count, which is in per-CPU memory at gs.
     unsafe {
         asm!(
-            "mov {count:e}, dword ptr gs:[rip + {preempt_count}]",
-            preempt_count = sym bindings::__preempt_count,
+            "mov {count:e}, dword ptr gs:[rip + {holder} + {place}]",
+            holder = sym HOLDER,
+            place = const PLACE,
             count = out(reg) count,
             options(nostack, preserves_flags),
         );

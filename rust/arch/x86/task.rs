@@ -5,6 +5,26 @@
 use core::arch::asm;
 use kernel::bindings;
 
+/// The per-CPU variable that contains the running task, and the task's place in it.
+#[cfg(not(linux_6_12))]
+use bindings::current_task as HOLDER;
+#[cfg(not(linux_6_12))]
+const PLACE: usize = 0;
+#[cfg(linux_6_12)]
+use bindings::pcpu_hot as HOLDER;
+#[cfg(linux_6_12)]
+const PLACE: usize =
+    core::mem::offset_of!(bindings::pcpu_hot__bindgen_ty_1__bindgen_ty_1, current_task);
+
+/// The two adjacent bits of a task's flags that ask for the scheduler. (6.12 has only the first.)
+#[cfg(not(linux_6_12))]
+const NEED_RESCHEDULE: u8 = {
+    assert!(bindings::TIF_NEED_RESCHED_LAZY == bindings::TIF_NEED_RESCHED + 1);
+    3
+};
+#[cfg(linux_6_12)]
+const NEED_RESCHEDULE: u8 = 1;
+
 /// Returns the running task. It lives at least as long as the caller runs. Any context, NMI
 /// included.
 #[inline(always)]
@@ -14,9 +34,10 @@ pub fn current() -> *const bindings::task_struct {
     // on each CPU that is the running task, and the caller runs in one task.
     unsafe {
         asm!(
-            "mov {task}, gs:[rip + {current}]",
+            "mov {task}, gs:[rip + {holder} + {place}]",
             task = out(reg) task,
-            current = sym bindings::current_task,
+            holder = sym HOLDER,
+            place = const PLACE,
             options(pure, readonly, nostack, preserves_flags),
         );
     }
@@ -31,11 +52,9 @@ pub fn current() -> *const bindings::task_struct {
 /// `task` lives.
 #[inline(always)]
 pub unsafe fn need_reschedule(task: *const bindings::task_struct) -> u8 {
-    // The two bits are adjacent.
-    const _: () = assert!(bindings::TIF_NEED_RESCHED_LAZY == bindings::TIF_NEED_RESCHED + 1);
     // SAFETY: The task lives; its flags are read once.
     let flags = unsafe { (&raw const (*task).thread_info.flags).read_volatile() };
-    (flags >> bindings::TIF_NEED_RESCHED) as u8 & 3
+    (flags >> bindings::TIF_NEED_RESCHED) as u8 & NEED_RESCHEDULE
 }
 
 /// Returns whether `task` is in a system call of a 32-bit program (`in_ia32_syscall()`).

@@ -90,6 +90,7 @@ event! {
     string filename = program.file_name()
 }
 
+#[cfg(not(linux_6_12))]
 event! {
     /// A task ends.
     SCHED_PROCESS_EXIT: sched "sched_process_exit" =
@@ -99,6 +100,19 @@ event! {
         tid: i32 = task.tid(),
         prio: i32 = task.prio(),
         group_dead: u8 = group_dead.into(),
+    }
+}
+
+#[cfg(linux_6_12)]
+event! {
+    /// A task ends.
+    SCHED_PROCESS_EXIT: sched "sched_process_exit" =
+        sched_process_exit(task: &Task)
+    {
+        comm: [u8; 16] = task.comm(),
+        tid: i32 = task.tid(),
+        prio: i32 = task.prio(),
+        group_dead: u8 = task.is_group_dead().into(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! nanoseconds.
 
 use crate::source::field::KernelAddress;
-use crate::sys::args::{jiffies, HrTimer, Pid, TimerList, TimerSetting};
+use crate::sys::args::{jiffies, DueTime, HrTimer, Pid, TimerList, TimerSetting};
 
 event! {
     /// A timer is made ready for use.
@@ -53,10 +53,23 @@ event! {
     }
 }
 
+#[cfg(not(linux_6_12))]
 event! {
     /// A high-resolution timer is made ready for use.
     optional TIMER_HRTIMER_INIT: timer "timer_hrtimer_init" =
         hrtimer_setup(hrtimer: &HrTimer, clockid: i32, mode: u32)
+    {
+        hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
+        clockid: i32 = clockid,
+        mode: u32 = mode,
+    }
+}
+
+#[cfg(linux_6_12)]
+event! {
+    /// A high-resolution timer is made ready for use.
+    optional TIMER_HRTIMER_INIT: timer "timer_hrtimer_init" =
+        hrtimer_init(hrtimer: &HrTimer, clockid: i32, mode: u32)
     {
         hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
         clockid: i32 = clockid,
@@ -81,10 +94,10 @@ event! {
 event! {
     /// A high-resolution timer is due: its function begins.
     optional TIMER_HRTIMER_EXPIRE_ENTRY: timer "timer_hrtimer_expire_entry" =
-        hrtimer_expire_entry(hrtimer: &HrTimer, now: i64)
+        hrtimer_expire_entry(hrtimer: &HrTimer, now: DueTime)
     {
         hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
-        now: i64 = now,
+        now: i64 = now.ns(),
         function: KernelAddress = KernelAddress::new(hrtimer.function()),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) use task::ids::IdInNamespace;
 pub(crate) use task::number::{TaskNumber, TaskWord};
 pub(crate) use task::{Pid, Task};
 pub(crate) use text::{CharPointer, ExecutedProgram, NewName};
-pub(crate) use timer::{jiffies, HrTimer, TimerList, TimerSetting};
+pub(crate) use timer::{jiffies, DueTime, HrTimer, TimerList, TimerSetting};
 pub(crate) use word::{FarWord, NamespaceWord};
 
 use crate::arch::word::read_word;

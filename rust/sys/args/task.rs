@@ -98,6 +98,14 @@ impl Task {
         self.number(TaskNumber::GRAPH_OVERRUN) as u32
     }
 
+    /// Whether no thread of its process lives any more.
+    #[cfg(linux_6_12)]
+    #[inline(always)]
+    pub(crate) fn is_group_dead(&self) -> bool {
+        // SAFETY: A live task, whose signal structure lives as long. The counter is read once.
+        unsafe { (&raw const (*(*self.0.get()).signal).live.counter).read_volatile() == 0 }
+    }
+
     /// Whether it is asked to call the scheduler, and how soon: bit 0, at the next preemption point; bit 1
     /// (lazily), at the next tick or return to user space. Any context, NMI included.
     #[inline(always)]

@@ -89,6 +89,38 @@ impl HrTimer {
     }
 }
 
+/// The time at which a high-resolution timer is due.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct DueTime(DueTimeArgument);
+
+/// The argument in which tracepoints have it.
+#[cfg(not(linux_6_12))]
+type DueTimeArgument = i64;
+#[cfg(linux_6_12)]
+type DueTimeArgument = *mut i64;
+
+// SAFETY: Transparent.
+unsafe impl Arg for DueTime {
+    type Raw = DueTimeArgument;
+}
+
+impl DueTime {
+    /// The time in nanoseconds.
+    #[inline(always)]
+    pub(crate) fn ns(&self) -> i64 {
+        #[cfg(not(linux_6_12))]
+        {
+            self.0
+        }
+        #[cfg(linux_6_12)]
+        // SAFETY: The pointer is to the caller's variable. No tracepoint passes NULL for it.
+        unsafe {
+            *self.0
+        }
+    }
+}
+
 /// A `struct itimerspec64`: the setting of an interval timer.
 #[repr(transparent)]
 pub(crate) struct TimerSetting(bindings::itimerspec64);

@@ -11,6 +11,16 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
+/// The registers that a handler gets.
+#[cfg(not(linux_6_12))]
+type Registers = bindings::ftrace_regs;
+#[cfg(linux_6_12)]
+type Registers = bindings::pt_regs;
+
+/// Number of calls that have not returned and whose returns a hook of 6.12 sees. It misses further calls.
+#[cfg(linux_6_12)]
+const CALLS: c_int = 16 << 10;
+
 /// Receives the calls and returns of functions: in any context, NMI included, with preemption disabled. The
 /// kernel prevents recursion.
 pub(crate) trait Calls: Send + Sync + 'static {
@@ -67,6 +77,8 @@ impl<T: Calls> CallHook<T> {
             entry_data_size: size_of::<Kept<T::Kept>>(),
             entry_handler: Some(called::<T>),
             exit_handler: Some(returned::<T>),
+            #[cfg(linux_6_12)]
+            nr_maxactive: CALLS,
             ..Default::default()
         };
         let count = c_int::try_from(functions.len())?;
@@ -125,7 +137,7 @@ unsafe extern "C" fn called<T: Calls>(
     probe: *mut bindings::fprobe,
     function: c_ulong,
     _returns_to: c_ulong,
-    _registers: *mut bindings::ftrace_regs,
+    _registers: *mut Registers,
     kept: *mut c_void,
 ) -> c_int {
     // SAFETY: By the contract. The probe is the first field. No code has a mutable reference to the object. The
@@ -155,7 +167,7 @@ unsafe extern "C" fn returned<T: Calls>(
     probe: *mut bindings::fprobe,
     function: c_ulong,
     _returns_to: c_ulong,
-    _registers: *mut bindings::ftrace_regs,
+    _registers: *mut Registers,
     kept: *mut c_void,
 ) {
     let kept = kept.cast::<Kept<T::Kept>>();

@@ -12,24 +12,38 @@ use kernel::prelude::*;
 /// names may be there twice. `ENOENT`: no function matches. May sleep, and takes long.
 ///
 /// The kernel exports no other way to find them than the registration of an fprobe. So this registers one that
-/// is off, and unregisters it at once.
+/// is off, and unregisters it at once. An fprobe of 6.12 has no list of functions: there the names are those that ftrace
+/// knows.
 pub(crate) fn matching(pattern: &CStr) -> Result<KVVec<usize>> {
-    found(|probe| {
-        // SAFETY: The probe is the caller's. The pattern is NUL-terminated.
-        to_result(unsafe {
-            bindings::register_fprobe(probe, pattern.as_ptr().cast(), core::ptr::null())
+    #[cfg(linux_6_12)]
+    {
+        of_filter(pattern, &[])
+    }
+    #[cfg(not(linux_6_12))]
+    {
+        found(|probe| {
+            // SAFETY: The probe is the caller's. The pattern is NUL-terminated.
+            to_result(unsafe {
+                bindings::register_fprobe(probe, pattern.as_ptr().cast(), core::ptr::null())
+            })
         })
-    })
+    }
 }
 
 /// All functions that can be traced, in any order, with the names by which ftrace knows them. `EOPNOTSUPP`:
 /// this kernel does not give the list. May sleep.
 pub(crate) fn all() -> Result<KVVec<usize>> {
+    of_filter(c"*", &[])
+}
+
+/// The functions at these addresses, or all functions whose names match the pattern if there are no addresses.
+/// Otherwise as [`all`].
+fn of_filter(pattern: &CStr, addresses: &[usize]) -> Result<KVVec<usize>> {
     /// Appends a function.
     ///
     /// # Safety
     ///
-    /// `functions` must point to the vector of [`all`].
+    /// `functions` must point to the vector of [`of_filter`].
     unsafe extern "C" fn see(function: c_ulong, functions: *mut c_void) -> c_int {
         // SAFETY: By the contract.
         let functions = unsafe { &mut *functions.cast::<KVVec<usize>>() };
@@ -38,9 +52,18 @@ pub(crate) fn all() -> Result<KVVec<usize>> {
             Err(_) => ENOMEM.to_errno(),
         }
     }
+    let count = c_uint::try_from(addresses.len())?;
     let mut functions = KVVec::new();
-    // SAFETY: `see` gets `functions`, and is not called after this returns.
-    to_result(unsafe { bindings::rtrace_each_function(Some(see), (&raw mut functions).cast()) })?;
+    let list = match addresses {
+        [] => core::ptr::null_mut(),
+        _ => addresses.as_ptr().cast_mut(),
+    };
+    // SAFETY: The pattern is NUL-terminated. `list` is NULL or has `count` items, which are only read. `see` gets
+    // `functions`, and is not called after this returns.
+    to_result(unsafe {
+        let functions = (&raw mut functions).cast();
+        bindings::rtrace_each_function(pattern.as_ptr().cast(), list, count, Some(see), functions)
+    })?;
     functions.retain(|function| is_foreign(*function));
     Ok(functions)
 }
@@ -48,15 +71,23 @@ pub(crate) fn all() -> Result<KVVec<usize>> {
 /// The functions that begin at these addresses. `ENOENT`: there is no function at one of them. Context as for
 /// [`matching`].
 pub(crate) fn at(addresses: &[usize]) -> Result<KVVec<usize>> {
-    let count = c_int::try_from(addresses.len())?;
-    found(|probe| {
-        let addresses = addresses.as_ptr().cast_mut();
-        // SAFETY: The probe is the caller's. `addresses` has `count` items, which are only read.
-        to_result(unsafe { bindings::register_fprobe_ips(probe, addresses, count) })
-    })
+    #[cfg(linux_6_12)]
+    {
+        of_filter(c"", addresses)
+    }
+    #[cfg(not(linux_6_12))]
+    {
+        let count = c_int::try_from(addresses.len())?;
+        found(|probe| {
+            let addresses = addresses.as_ptr().cast_mut();
+            // SAFETY: The probe is the caller's. `addresses` has `count` items, which are only read.
+            to_result(unsafe { bindings::register_fprobe_ips(probe, addresses, count) })
+        })
+    }
 }
 
 /// The functions for which `register` registers a probe. The probe is off, and unregistered at the end.
+#[cfg(not(linux_6_12))]
 fn found(register: impl FnOnce(*mut bindings::fprobe) -> Result) -> Result<KVVec<usize>> {
     let mut probe = bindings::fprobe {
         flags: bindings::FPROBE_FL_DISABLED,

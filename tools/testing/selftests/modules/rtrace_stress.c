@@ -29,6 +29,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/smpboot.h>
+#include <linux/version.h>
 #ifdef CONFIG_X86
 #include <asm/apic.h>
 #include <asm/nmi.h>
@@ -36,6 +37,15 @@
 
 #include "rtrace.h"
 #include "record.h"
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+static void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *timer),
+			  clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
 
 static unsigned int batch = 32;
 module_param(batch, uint, 0644);
@@ -233,7 +243,7 @@ static enum hrtimer_restart again(struct cpu_state *this, enum stress_context wh
 {
 	if (!READ_ONCE(running))
 		return HRTIMER_NORESTART;
-	hrtimer_forward_now(timer, us_to_ktime(us / 2 + random_below(this, who, us) + 1));
+	hrtimer_forward_now(timer, ns_to_ktime((us / 2 + random_below(this, who, us) + 1) * 1000ULL));
 	return HRTIMER_RESTART;
 }
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Names of 7.2 that 6.12 lacks, in terms of its own. Include it after the kernel's headers. */
+#ifndef RTRACE_SYS_LINUX_H
+#define RTRACE_SYS_LINUX_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#define RTRACE_LINUX_6_12
+
+#define HK_TYPE_KERNEL_NOISE HK_TYPE_TICK
+#define system_dfl_wq system_unbound_wq
+#define alloc_pages_bulk_node(...) alloc_pages_bulk_array_node(__VA_ARGS__)
+#ifndef kmalloc_obj
+#define kmalloc_obj(object) kmalloc(sizeof(object), GFP_KERNEL)
+#endif
+#endif
+
+#endif

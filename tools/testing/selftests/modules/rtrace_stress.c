@@ -39,6 +39,8 @@
 #include "record.h"
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#define us_to_ktime(us) ns_to_ktime((us) * 1000ULL)
+
 static void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *timer),
 			  clockid_t clock, enum hrtimer_mode mode)
 {
@@ -243,7 +245,7 @@ static enum hrtimer_restart again(struct cpu_state *this, enum stress_context wh
 {
 	if (!READ_ONCE(running))
 		return HRTIMER_NORESTART;
-	hrtimer_forward_now(timer, ns_to_ktime((us / 2 + random_below(this, who, us) + 1) * 1000ULL));
+	hrtimer_forward_now(timer, us_to_ktime(us / 2 + random_below(this, who, us) + 1));
 	return HRTIMER_RESTART;
 }
 

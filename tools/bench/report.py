@@ -15,7 +15,7 @@ import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "choices", "ways", "numbers", "calls", "workloads", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall", "reading")
+PARTS = ("instructions", "choices", "ways", "numbers", "calls", "workloads", "counting", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall", "reading")
 TWICE = ("instructions", "choices", "ways", "numbers", "calls", "scaling", "primitives", "handover")
 HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 
@@ -158,15 +158,19 @@ NUMBERS = {"all": "softirq_entry: a count", "integer": "softirq_entry: a count b
            "two": "softirq_entry: a count by vec and thread", "sum": "softirq_entry: a sum by thread",
            "hist": "softirq_entry: a histogram of vec", "next-comm": "sched_switch: a count by the next thread's name",
            "next-tid": "sched_switch: a count by the next thread", "filtered": "the same by name, with a filter that accepts it",
-           "call": "getppid(): a count by the thread's name", "call-duration": "getppid(): a histogram of its duration",
-           "off-cpu": "sched_switch: the time off a CPU, by name", "softirq": "softirq_entry: the time since the last one of the CPU",
+           "call": "getppid(): a count by the thread's name", "calls": "all system calls: a count by name or number",
+           "call-duration": "getppid(): a histogram of its duration",
+           "event": "softirq_entry: a count by the event's name",
+           "off-cpu": "sched_switch: the time off a CPU, by name", "stack": "sched_switch: a count by the kernel's call stack",
+           "off-cpu-stack": "sched_switch: the time off a CPU, by the kernel's call stack",
+           "softirq": "softirq_entry: the time since the last one of the CPU",
            "two-ids": "sched_switch: the time off a CPU, found by two numbers"}
 
 
 def numbers(data, charts):
     maps = data["maps"]
     yield table("Instructions of an update of a sum by key", ["", *maps],
-                [[what, *(against(of.get(name), maps[US][name]) for of in maps.values())] for name, what in NUMBERS.items()],
+                [[what, *(against(of.get(name), maps[US].get(name)) for of in maps.values())] for name, what in NUMBERS.items()],
                 "BPF: programs on libbpf with a per-CPU hash, as bpftrace compiles them. getppid() and the time off a CPU are "
                 "two updates: the begin and the end. LTTng's maps have no keys from fields or contexts.")
 
@@ -195,7 +199,7 @@ def workloads(data, charts):
             yield from workloads_of(kind, data[mode]["operations"], data[mode]["runs"], charts)
 
 
-def workloads_of(kind, operations, runs, charts):
+def workloads_of(kind, operations, runs, charts, what="tracing"):
     none = {name: run for name, run in runs["none"].items() if "error" not in run}
     noise = {name: max(map(abs, run["of"])) for name, run in none.items()}
     labels = [label for label in runs if label != "none"]
@@ -214,13 +218,36 @@ def workloads_of(kind, operations, runs, charts):
         lost = run.get("lost")
         return text + spread(run["of"]) + (f", {number(lost)} lost" if lost else "")
 
-    yield table(f"Instructions that tracing adds to an operation, {kind}", ["", "without tracing", "noise", *labels], [
+    yield table(f"Instructions that {what} adds to an operation, {kind}", ["", f"without {what}", "noise", *labels], [
         [f"{name} ({operations[name]})", number(none[name]["bare"]), number(noise[name]),
          *(cell(label, name) for label in labels)] for name in none], ROUNDS)
     for name in none:
         bars = [(label, max(added(label, name) or 0, 0), label == US) for label in labels]
         charts(f"workload-{kind}-{name}".replace(" ", "-"), f"{name}: added, {kind}",
                f"instructions per {operations[name]}", bars)
+
+
+TABLES = {"integer": "a count by a number", "event": "a count by the event's name",
+          "off-cpu": "the time off a CPU, by name; with the begins"}
+COUNTED = {"calls": "system calls by name or number", "off-cpu": "the time off a CPU by name"}
+
+
+def counting(data, charts):
+    memory = data.get("memory")
+    workloads = {name: of for name, of in data.items() if name != "memory"}
+    for case, kind in COUNTED.items():
+        runs = {}
+        for name, of in workloads.items():
+            for label, run in of["cases"][case].items():
+                runs.setdefault(label, {})[name] = run
+        if runs:
+            operations = {name: of["operation"] for name, of in workloads.items()}
+            yield from workloads_of(kind, operations, runs, charts, "counting")
+    if memory:
+        yield table(f"Kernel memory of a map with room for {memory['size']} keys, MiB, with 1 CPU",
+                    ["", *memory["tracers"]],
+                    [[what, *(number(of.get(case)) for of in memory["tracers"].values())]
+                     for case, what in TABLES.items()])
 
 
 def three(value):

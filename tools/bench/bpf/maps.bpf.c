@@ -22,6 +22,7 @@ struct pt_regs;
 struct comm { char name[16]; };
 struct two { __u64 vec, tid; };
 struct value { __u64 count, sum; };
+struct begin { __u64 time, stack; };
 
 #define TABLE(name, type_, key_, value_)						\
 	struct {									\
@@ -35,7 +36,15 @@ TABLE(by_number, BPF_MAP_TYPE_PERCPU_HASH, __u64, struct value);
 TABLE(by_comm, BPF_MAP_TYPE_PERCPU_HASH, struct comm, struct value);
 TABLE(by_two, BPF_MAP_TYPE_PERCPU_HASH, struct two, struct value);
 TABLE(begins, BPF_MAP_TYPE_HASH, __u32, __u64);
+TABLE(begins_at, BPF_MAP_TYPE_HASH, __u32, struct begin);
 
+/* Call stacks, by the numbers that the kernel gives them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 16384);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, 127 * sizeof(__u64));
+} stacks SEC(".maps");
 
 #define ADD(table, key, number) do {							\
 		struct value *value = bpf_map_lookup_elem(&table, key);			\
@@ -109,6 +118,14 @@ SEC("tp_btf/sys_enter") int BPF_PROG(on_call, struct pt_regs *regs, long nr)
 	return 0;
 }
 
+SEC("tp_btf/sys_enter") int BPF_PROG(on_calls, struct pt_regs *regs, long nr)
+{
+	__u64 key = nr;
+
+	ADD(by_number, &key, 0);
+	return 0;
+}
+
 SEC("tp_btf/sys_enter") int BPF_PROG(on_call_duration_begin, struct pt_regs *regs, long nr)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
@@ -150,6 +167,33 @@ SEC("tp_btf/sched_switch") int BPF_PROG(on_off_cpu, bool preempt, struct task_st
 	now -= *since;
 	bpf_map_delete_elem(&begins, &next_tid);
 	ADD(by_comm, &key, now);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch") int BPF_PROG(on_stack, bool preempt, struct task_struct *prev,
+					struct task_struct *next)
+{
+	__u64 key = bpf_get_stackid(ctx, &stacks, 0);
+
+	ADD(by_number, &key, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch") int BPF_PROG(on_off_cpu_stack, bool preempt, struct task_struct *prev,
+					struct task_struct *next)
+{
+	__u32 prev_tid = prev->pid, next_tid = next->pid;
+	struct begin now = { bpf_ktime_get_ns(), bpf_get_stackid(ctx, &stacks, 0) }, *since;
+	__u64 key;
+
+	bpf_map_update_elem(&begins_at, &prev_tid, &now, BPF_ANY);
+	since = bpf_map_lookup_elem(&begins_at, &next_tid);
+	if (!since)
+		return 0;
+	key = since->stack;
+	now.time -= since->time;
+	bpf_map_delete_elem(&begins_at, &next_tid);
+	ADD(by_number, &key, now.time);
 	return 0;
 }
 

@@ -2,9 +2,9 @@
 /*
  * Loads maps.bpf.o and attaches programs of one case.
  *
- *	bpf-maps OBJECT PROGRAM...
+ *	bpf-maps OBJECT SIZE NAME...
  *
- * Prints "ready". After a line of standard input, detaches them, and prints the number of updates.
+ * NAME is a program or a table. Each table has room for SIZE keys. Prints "ready". After a line of standard input, detaches them, and prints the number of updates.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -41,6 +41,17 @@ static unsigned long long count_of(const struct bpf_map *map, int cpus)
 	return count;
 }
 
+/* Whether the name is among the arguments. */
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+	int i;
+
+	for (i = 3; i < argc; i++)
+		if (!strcmp(name, argv[i]))
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct bpf_link *links[4];
@@ -49,19 +60,20 @@ int main(int argc, char **argv)
 	unsigned long long count = 0;
 	struct bpf_map *map;
 	char line[16];
-	int n = 0, i;
+	int n = 0;
 
-	if (argc < 3)
+	if (argc < 4)
 		die("usage");
 	object = bpf_object__open_file(argv[1], NULL);
 	if (!object)
 		die(argv[1]);
-	bpf_object__for_each_program(program, object) {
-		bool wanted = false;
-
-		for (i = 2; i < argc; i++)
-			wanted |= !strcmp(bpf_program__name(program), argv[i]);
-		bpf_program__set_autoload(program, wanted);
+	bpf_object__for_each_program(program, object)
+		bpf_program__set_autoload(program, is_wanted(bpf_program__name(program), argc, argv));
+	bpf_object__for_each_map(map, object) {
+		if (bpf_map__is_internal(map))
+			continue;
+		bpf_map__set_autocreate(map, is_wanted(bpf_map__name(map), argc, argv));
+		bpf_map__set_max_entries(map, atoi(argv[2]));
 	}
 	if (bpf_object__load(object))
 		die("load");
@@ -79,7 +91,7 @@ int main(int argc, char **argv)
 	while (n)
 		bpf_link__destroy(links[--n]);
 	bpf_object__for_each_map(map, object)
-		if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_HASH)
+		if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_HASH && bpf_map__autocreate(map))
 			count += count_of(map, libbpf_num_possible_cpus());
 	printf("%llu\n", count);
 	return 0;

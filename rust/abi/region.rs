@@ -20,7 +20,8 @@ pub const MAGIC: [u8; 8] = *b"rtraceM\x1a";
 /// Version of this layout, and of the slots' layout.
 pub const VERSION: u32 = 1;
 
-/// Unit of offsets in a region, in bytes.
+/// The smallest size of a kernel's pages, in bytes.
+#[cfg(not(MODULE))]
 pub const PAGE: u64 = 4096;
 
 /// Maximum size of a channel's name in bytes.
@@ -41,7 +42,8 @@ pub struct RegionHeader {
     pub subbuf_size: u64,
     /// Number of sub-buffers of a buffer, without the reader's.
     pub subbuf_count: u64,
-    /// Offset of the table of buffers.
+    /// Offset of the table of buffers, which is on the second page: the size of the recording kernel's pages. Each
+    /// offset in the region is a multiple of it.
     pub table_at: u64,
     /// Capacity of the table.
     pub table_room: u64,
@@ -155,7 +157,7 @@ impl RegionHeader {
     pub fn slots_bytes(&self, slot: u64) -> Option<u64> {
         self.subbuf_count
             .checked_mul(slot)?
-            .checked_next_multiple_of(PAGE)
+            .checked_next_multiple_of(self.table_at)
     }
 }
 
@@ -287,6 +289,21 @@ mod tests {
         for len in 0..bytes.len() {
             assert!(RegionHeader::parse(&bytes[..len]).is_err());
         }
+    }
+
+    #[test]
+    fn sub_buffers_begin_at_a_page_of_the_kernel() {
+        let large = RegionHeader {
+            table_at: 4 * PAGE,
+            ..header()
+        };
+        assert_eq!(header().slots_bytes(64), Some(PAGE));
+        assert_eq!(large.slots_bytes(64), Some(4 * PAGE));
+        let nowhere = RegionHeader {
+            table_at: 0,
+            ..header()
+        };
+        assert_eq!(nowhere.slots_bytes(64), None);
     }
 
     #[test]

@@ -28,14 +28,14 @@ function number(digits,   value, i) {
 	begin[place, i] = value; called[place, i] = $NF
 	next
 }
-/^[0-9a-f]+ R_X86_64/ {
+/^[0-9a-f]+ R_(X86_64|AARCH64)_/ {
 	target = $3; addend = 0
 	if (match(target, /[+-]0x[0-9a-f]+$/)) {
 		addend = number(substr(target, RSTART + 3)) * (substr(target, RSTART, 1) == "-" ? -1 : 1)
 		target = substr(target, 1, RSTART - 1)
 	}
-	# Relative to the following address.
-	if ($2 ~ /PC32|PLT32/) addend += 4
+	# On x86-64: relative to the following address.
+	if ($2 ~ /_(PC32|PLT32)$/) addend += 4
 	uses++; user[uses] = section; where[uses] = number($1); used[uses] = target; far[uses] = addend
 }
 END {

@@ -8,7 +8,7 @@
 //! A number is in one of the few slots of its group. A begin whose end never comes stays until its
 //! group is full: then the next begin replaces the oldest one.
 
-use super::pairs::{BeginResult, EndResult};
+use super::pairs::BeginResult;
 use super::word::SharedMapWord;
 use core::marker::PhantomData;
 
@@ -34,6 +34,15 @@ const TIME: u64 = (1 << TIME_BITS) - 1;
 /// A word without a begin.
 const FREE: u64 = 0;
 
+/// The result of the end of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberEnd {
+    /// The time since the latest begin, up to 2^52. [`None`]: no begin is noted.
+    pub passed: Option<u64>,
+    /// Number of earlier begins, which thus have no end.
+    pub repeated: u64,
+}
+
 /// The begins, in the words `M`, which are 0 at first.
 #[derive(Debug)]
 pub struct NumberBegins<W, M> {
@@ -48,9 +57,33 @@ impl<W: SharedMapWord, M: AsRef<[W]>> NumberBegins<W, M> {
         Self { words, word }
     }
 
+    /// Notes the begin of a number, if a slot is free before any that has the number. Returns whether it did; else
+    /// nothing has changed. Any context, NMI included, of any CPU.
+    ///
+    /// A later slot may have an earlier begin of the number. The end takes both, and reports that one as repeated.
+    #[inline(always)]
+    pub fn begin_at_once(&self, number: u64, now: u64) -> bool {
+        let Some((group, mark)) = self.place(number) else {
+            return false;
+        };
+        for slot in group {
+            let found = slot.load();
+            if found == FREE {
+                return slot.compare_exchange(FREE, mark | now & TIME);
+            }
+            if has(found, mark) {
+                return false;
+            }
+        }
+        false
+    }
+
     /// Notes the begin of a number. Any context, NMI included, of any CPU.
     #[inline(always)]
     pub fn begin(&self, number: u64, now: u64) -> BeginResult {
+        if self.begin_at_once(number, now) {
+            return BeginResult::New;
+        }
         let Some((group, mark)) = self.place(number) else {
             return BeginResult::Busy;
         };
@@ -92,43 +125,73 @@ impl<W: SharedMapWord, M: AsRef<[W]>> NumberBegins<W, M> {
         }
     }
 
-    /// Ends the latest begin of a number. Any context, NMI included, of any CPU.
-    ///
-    /// `since` of the result is a time such that `now` minus it is the time since the begin, up to 2^52. A begin that
-    /// is later than `now`, by the clock of another CPU, was at `now`.
+    /// Ends the begin of a number, if there is exactly one. Returns the time since then; else nothing has changed. Any
+    /// context, NMI included, of any CPU.
     #[inline(always)]
-    pub fn end(&self, number: u64, now: u64) -> EndResult {
+    pub fn end_at_once(&self, number: u64, now: u64) -> Option<u64> {
+        let (group, mark) = self.place(number)?;
+        let mut only = None;
+        for slot in group {
+            let found = slot.load();
+            if has(found, mark) {
+                if only.is_some() {
+                    return None;
+                }
+                only = Some((slot, found));
+            }
+        }
+        let (slot, found) = only?;
+        let is_taken = slot.compare_exchange(found, FREE);
+        is_taken.then(|| not_negative(now.wrapping_sub(found) & TIME))
+    }
+
+    /// Ends the latest begin of a number. Any context, NMI included, of any CPU.
+    #[inline(always)]
+    pub fn end(&self, number: u64, now: u64) -> NumberEnd {
+        if let Some(passed) = self.end_at_once(number, now) {
+            return NumberEnd {
+                passed: Some(passed),
+                repeated: 0,
+            };
+        }
         let (mut passed, mut taken) = (0, 0_u64);
         if let Some((group, mark)) = self.place(number) {
             // Two contexts that begin the same number at the same time may use two slots.
             for slot in group {
                 let found = slot.load();
                 if has(found, mark) && slot.compare_exchange(found, FREE) {
-                    let since = now.wrapping_sub(found) & TIME;
+                    let since = not_negative(now.wrapping_sub(found) & TIME);
                     passed = if taken == 0 { since } else { since.min(passed) };
                     taken = taken.wrapping_add(1);
                 }
             }
         }
-        if passed > TIME >> 1 {
-            passed = 0;
-        }
-        EndResult {
-            since: (taken != 0).then_some(now.wrapping_sub(passed)),
+        NumberEnd {
+            passed: (taken != 0).then_some(passed),
             repeated: taken.saturating_sub(1),
         }
     }
 
     /// The group of a number, and the mark of its words. [`None`]: the number is too large.
     #[inline(always)]
-    fn place(&self, number: u64) -> Option<(&[W], u64)> {
+    fn place(&self, number: u64) -> Option<(&[W; GROUP], u64)> {
         let tag = number.wrapping_shr(GROUP_BITS);
         if tag >= 1 << TAG_BITS {
             return None;
         }
         let first = (number as usize & ((1 << GROUP_BITS) - 1)).wrapping_mul(GROUP);
         let group = self.words.as_ref().get(first..first.wrapping_add(GROUP))?;
+        let group = group.first_chunk()?;
         Some((group, (tag | (1 << TAG_BITS)).wrapping_shl(TIME_BITS)))
+    }
+}
+
+/// The time since a begin. A begin that is later than now, by the clock of another CPU, is now.
+#[inline(always)]
+fn not_negative(passed: u64) -> u64 {
+    match passed > TIME >> 1 {
+        true => 0,
+        false => passed,
     }
 }
 

@@ -7,10 +7,7 @@
 pub(super) fn hash(key: &[u64]) -> u64 {
     /// 2^64 divided by the golden ratio.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = 0_u64;
-    for word in key {
-        hash = (hash ^ word).wrapping_mul(FACTOR);
-        hash ^= hash.wrapping_shr(32);
-    }
-    hash.wrapping_mul(FACTOR)
+    // Each product mixes all bits of a word into its upper bits. The rotation brings these down for the next one.
+    let step = |hash: u64, word: &u64| (hash.rotate_left(32) ^ word).wrapping_mul(FACTOR);
+    key.iter().fold(0, step)
 }

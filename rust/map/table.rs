@@ -144,14 +144,23 @@ impl MapEntry {
 pub struct Table<W, M> {
     words: M,
     shape: MapShape,
+    /// Number of bits of a hash below those that choose a slot.
+    shift: u32,
+    /// Number of words of a slot.
+    slot_words: usize,
     word: PhantomData<W>,
 }
 
 impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
     /// Makes a table of [`MapShape::words`] words. The words are 0.
     pub fn new(words: M, shape: MapShape) -> Self {
-        let word = PhantomData;
-        Self { words, shape, word }
+        Self {
+            words,
+            shape,
+            shift: u64::BITS.wrapping_sub(shape.slot_bits),
+            slot_words: shape.slot_words(),
+            word: PhantomData,
+        }
     }
 
     /// Adds 1 to the count of a key, and these numbers to its columns. Any context, NMI included, of
@@ -164,7 +173,7 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
         let hash = hash(key);
         let ready = hash | READY;
         let mask = self.shape.slots().wrapping_sub(1);
-        let first = hash.wrapping_shr(u64::BITS.wrapping_sub(self.shape.slot_bits)) as usize;
+        let first = hash.wrapping_shr(self.shift) as usize;
         for step in 0..WINDOW {
             let index = first.wrapping_add(step) & mask;
             if let Some(values) = self.find(index, ready, key) {
@@ -174,35 +183,36 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
         self.add(self.overflow_values(), numbers);
     }
 
-    /// As [`update`](Self::update), for a key of `K` words, which is the size of the table's keys, if the
-    /// key is in the first of its slots. Returns whether it is.
+    /// As [`update`](Self::update), for a key of `K` words, which is the size of the table's keys, and at most
+    /// one column, if the key is in the first of its slots. Returns whether it is.
     #[inline(always)]
-    pub fn update_known<const K: usize>(&self, key: &[u64; K], numbers: &[u64]) -> bool {
+    pub fn update_known<const K: usize>(&self, key: &[u64; K], number: Option<u64>) -> bool {
         let hash = hash(key);
-        let first = hash.wrapping_shr(u64::BITS.wrapping_sub(self.shape.slot_bits)) as usize;
-        let values = self.known(first, hash | READY, key);
-        if let Some(values) = values {
-            self.add(values, numbers);
-        }
-        values.is_some()
-    }
-
-    /// Returns the values of the slot if it has this key.
-    #[inline(always)]
-    fn known<const K: usize>(&self, index: usize, ready: u64, key: &[u64; K]) -> Option<&[W]> {
-        let size = STATE_WORDS
-            .wrapping_add(K)
-            .wrapping_add(COUNT_WORDS)
-            .wrapping_add(self.shape.column_count);
-        let slot = self.words.as_ref().get(index.wrapping_mul(size)..)?;
-        let (state, rest) = slot.split_first()?;
-        let (known, values) = rest.split_at_checked(K)?;
-        let is_same = state.load() == ready
+        let first = hash.wrapping_shr(self.shift) as usize;
+        let before = STATE_WORDS.wrapping_add(K).wrapping_add(COUNT_WORDS);
+        let slot = self
+            .words
+            .as_ref()
+            .get(first.wrapping_mul(self.slot_words)..);
+        let Some((head, columns)) = slot.and_then(|slot| slot.split_at_checked(before)) else {
+            return false;
+        };
+        let ([state, known @ ..], [.., count]) = (head, head) else {
+            return false;
+        };
+        let is_same = state.load() == hash | READY
             && known
                 .iter()
                 .zip(key)
                 .all(|(word, value)| word.load() == *value);
-        is_same.then_some(values)
+        if is_same {
+            count.add(1);
+            if let (Some(number), [word, ..], [column, ..]) = (number, columns, &self.shape.columns)
+            {
+                change(word, *column, number);
+            }
+        }
+        is_same
     }
 
     /// Returns the values of the slot if it has this key, or is free and takes it.
@@ -240,11 +250,7 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
         count.add(1);
         let both = columns.iter().zip(numbers);
         for ((word, number), column) in both.zip(self.shape.columns()) {
-            match column {
-                Column::Sum => word.add(*number),
-                Column::Min => raise(word, !number),
-                Column::Max => raise(word, *number),
-            }
+            change(word, *column, *number);
         }
     }
 
@@ -302,6 +308,16 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
             };
         }
         entry
+    }
+}
+
+/// Combines the column's word with a number.
+#[inline(always)]
+fn change<W: MapWord>(word: &W, column: Column, number: u64) {
+    match column {
+        Column::Sum => word.add(number),
+        Column::Min => raise(word, !number),
+        Column::Max => raise(word, number),
     }
 }
 

@@ -38,7 +38,12 @@ impl Stopwatch {
     #[inline(always)]
     pub(crate) fn ns_between(self, begin: u64, end: u64) -> u64 {
         // The clocks of two CPUs may differ by a little.
-        let passed = end.saturating_sub(begin);
+        self.ns(end.saturating_sub(begin))
+    }
+
+    /// The nanoseconds that this many ticks take. Any context, NMI included.
+    #[inline(always)]
+    pub(crate) fn ns(self, passed: u64) -> u64 {
         match self {
             Self::Tsc(per_tick) => ((u128::from(passed) * u128::from(per_tick)) >> 32) as u64,
             Self::Monotonic => passed,

@@ -160,8 +160,34 @@ impl Durations {
         let Some((begins, number)) = self.begins_of(number) else {
             return self.end_pair(&[number, 0]);
         };
-        let now = self.stopwatch.read();
-        self.ended(begins.end(number, now), now)
+        let end = begins.end(number, self.stopwatch.read());
+        let took = end.passed.map(|passed| self.stopwatch.ns(passed));
+        (took, end.repeated)
+    }
+
+    /// Notes the begin of a number, if that takes few instructions. Returns whether it did; else nothing has changed. Any
+    /// context, NMI included.
+    #[inline(always)]
+    pub(super) fn begin_at_once(&self, number: u64) -> bool {
+        match (self.begins_of(number), self.stopwatch) {
+            (Some((begins, number)), Stopwatch::Tsc(_)) => {
+                begins.begin_at_once(number, self.stopwatch.read())
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends the begin of a number, if that takes few instructions. Returns the nanoseconds since then; else nothing has
+    /// changed. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn end_at_once(&self, number: u64) -> Option<u64> {
+        match (self.begins_of(number), self.stopwatch) {
+            (Some((begins, number)), Stopwatch::Tsc(_)) => {
+                let passed = begins.end_at_once(number, self.stopwatch.read())?;
+                Some(self.stopwatch.ns(passed))
+            }
+            _ => None,
+        }
     }
 
     /// Notes the begin of a key. Any context, NMI included.

@@ -22,7 +22,7 @@ use crate::sys::errno::enodata;
 use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
 use kernel::sync::Arc;
-use quick::{Counted, Quick};
+use quick::{Quick, Single};
 use tables::{CpuTable, Tables};
 
 /// A map of a session: the tables that its probes update.
@@ -50,7 +50,7 @@ impl Map {
     /// The table of the current CPU.
     #[inline(always)]
     fn table<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a CpuTable> {
-        self.tables.get(guard)?.this_cpu(guard)
+        Some(self.tables.get(guard)?.this_cpu(guard))
     }
 
     /// The form of its tables.
@@ -78,8 +78,8 @@ pub(crate) struct MapAtEvent {
     filter: Option<Arc<Filter>>,
     /// The update without a record, if the role needs none.
     quick: Option<Quick>,
-    /// The same, if it only counts by one key.
-    counted: Option<Counted>,
+    /// The same, if it needs one value only.
+    single: Single,
 }
 
 /// The part of an event in a map.
@@ -98,13 +98,13 @@ impl MapAtEvent {
     /// Makes it for an event that has this role.
     pub(crate) fn new(map: Arc<Map>, role: Role, filter: Option<Arc<Filter>>) -> Self {
         let quick = Quick::of(&role);
-        let counted = quick.as_ref().and_then(Quick::counted);
+        let single = Single::of(quick.as_ref());
         Self {
             map,
             role,
             filter,
             quick,
-            counted,
+            single,
         }
     }
 

@@ -2,15 +2,15 @@
 
 //! Updates of a map without a record: the few values that they need are read where the event fires.
 //!
-//! A probe reads the values in a loop, and passes them to [`MapAtEvent::finish`]. The most frequent map counts by
-//! one key: its probe has no loop, and ends in [`MapAtEvent::count_key`]. Where a value is not known without the
-//! record, or the probe looks at more than tasks and one number, [`MapAtEvent::update`] takes the record.
+//! A probe reads the values, and ends in a function of the action. The most frequent updates need one value: their
+//! probe ends in [`MapAtEvent::update_single`]. Where a value is not known without the record, or the probe looks at
+//! more than tasks and one number, [`MapAtEvent::update`] takes the record.
 
 use super::durations::Matched;
 use super::program::{ColumnValue, KeyPart, MapNumber, MapProgram};
+use super::tables::CpuTable;
 use super::{MapAtEvent, Role};
 use crate::arch::preempt::NoPreempt;
-use crate::arch::word::compiler_barrier;
 use crate::context::Context;
 use crate::filter::value::{FixedPlace, Value};
 use crate::map::bucket;
@@ -102,6 +102,9 @@ pub(super) struct Quick {
     inverted: u64,
 }
 
+/// The words that the two parts of a key have.
+type Parts = [[u64; 2]; 2];
+
 impl Quick {
     /// The update of this role. [`None`]: it needs a record.
     pub(super) fn of(role: &Role) -> Option<Self> {
@@ -187,15 +190,50 @@ impl Quick {
         })
     }
 
-    /// The source of the key, if the update only counts by one key.
-    pub(super) fn counted(&self) -> Option<Counted> {
-        let [from, _, _] = self.sources;
-        let words = match (self.form, self.action, self.has_column) {
-            (KeyForm::Number, QuickAction::Update, false) => 1,
-            (KeyForm::Text, QuickAction::Update, false) => 2,
-            _ => return None,
+    /// Updates a known key. Returns whether it did.
+    #[inline(always)]
+    fn update(&self, table: &CpuTable, [[a, b], [c, d]]: Parts, number: u64) -> bool {
+        let column = self.column(number);
+        let bucket = || self.bucket(number);
+        match self.form {
+            KeyForm::Number => table.update_known(&[a], column),
+            KeyForm::Text => table.update_known(&[a, b], column),
+            KeyForm::Bucket => table.update_known(&[bucket()], column),
+            KeyForm::TwoNumbers => table.update_known(&[a, c], column),
+            KeyForm::NumberAndBucket => table.update_known(&[a, bucket()], column),
+            KeyForm::NumberAndText => table.update_known(&[a, c, d], column),
+            KeyForm::TextAndNumber => table.update_known(&[a, b, c], column),
+            KeyForm::TextAndBucket => table.update_known(&[a, b, bucket()], column),
+        }
+    }
+
+    /// Updates any key.
+    #[inline(always)]
+    fn update_any(&self, table: &CpuTable, [[a, b], [c, d]]: Parts, number: u64) {
+        let bucket = self.bucket(number);
+        // The table takes the words that its keys have.
+        let key = match self.form {
+            KeyForm::Number | KeyForm::Text => [a, b, 0],
+            KeyForm::Bucket => [bucket, 0, 0],
+            KeyForm::TwoNumbers | KeyForm::NumberAndText => [a, c, d],
+            KeyForm::NumberAndBucket => [a, bucket, 0],
+            KeyForm::TextAndNumber => [a, b, c],
+            KeyForm::TextAndBucket => [a, b, bucket],
         };
-        Some(Counted { from, words })
+        table.update_any(&key, self.column(number));
+    }
+
+    #[inline(always)]
+    fn column(&self, number: u64) -> Option<u64> {
+        self.has_column.then_some(number ^ self.inverted)
+    }
+
+    #[inline(always)]
+    fn bucket(&self, number: u64) -> u64 {
+        match self.is_signed {
+            true => bucket::of_signed(number),
+            false => bucket::of(number),
+        }
     }
 }
 
@@ -204,13 +242,44 @@ fn of_number(matched: &Matched) -> Option<Source> {
     Source::of(matched.number()?)
 }
 
-/// Counting by one key.
-#[derive(Clone, Copy)]
-pub(super) struct Counted {
+/// An update that needs one value: the most frequent ones.
+pub(super) struct Single {
     from: Source,
-    words: usize,
+    action: SingleAction,
 }
 
+#[derive(Clone, Copy)]
+enum SingleAction {
+    /// The map needs several values, or the record.
+    Nothing,
+    CountNumber,
+    CountText,
+    Begin,
+}
+
+impl Single {
+    /// The same update, if it needs one value only.
+    pub(super) fn of(quick: Option<&Quick>) -> Self {
+        let (from, action) = match quick {
+            Some(Quick {
+                sources: [from, _, number],
+                form,
+                action,
+                has_column,
+                ..
+            }) => match (action, form, has_column) {
+                (QuickAction::Begin, _, _) => (*number, SingleAction::Begin),
+                (QuickAction::Update, KeyForm::Number, false) => (*from, SingleAction::CountNumber),
+                (QuickAction::Update, KeyForm::Text, false) => (*from, SingleAction::CountText),
+                _ => (Source::Zero, SingleAction::Nothing),
+            },
+            None => (Source::Zero, SingleAction::Nothing),
+        };
+        Self { from, action }
+    }
+}
+
+// Each function does one thing, and ends in the next one. So none keeps values across a call.
 impl MapAtEvent {
     /// Updates the map without a record. Returns whether it did. `field` returns the words of the field at an
     /// offset. Any context, NMI included.
@@ -219,93 +288,132 @@ impl MapAtEvent {
         let Some(quick) = &self.quick else {
             return false;
         };
-        let mut words = [[0; 2]; 3];
-        for (to, source) in words.iter_mut().zip(quick.sources) {
-            match source.load(&field) {
-                Some(loaded) => *to = loaded,
-                None => return false,
-            }
-            // Prevents the compiler from unrolling the loop.
-            compiler_barrier();
+        let [first, second, third] = &quick.sources;
+        let (Some(one), Some(other), Some([number, _])) =
+            (first.load(&field), second.load(&field), third.load(&field))
+        else {
+            return false;
+        };
+        match quick.action {
+            QuickAction::Update => self.update_by([one, other], number),
+            QuickAction::End => self.end([one, other], number),
+            QuickAction::Begin => self.begin(number),
         }
-        let [first, second, [number, _]] = words;
-        self.finish(quick, first, second, number);
         true
     }
 
-    /// Counts a key. Any context, NMI included.
+    /// Updates the map by its only value. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn count_key(&self, words: usize, first: u64, second: u64) {
+    fn update_single(&self, first: u64, second: u64) {
+        if let SingleAction::Begin = self.single.action {
+            return self.begin(first);
+        }
         let guard = NoPreempt::new();
-        let Some(table) = self.map.table(&guard) else {
-            return;
+        let is_known = match (self.map.table(&guard), self.single.action) {
+            (Some(table), SingleAction::CountNumber) => table.update_known(&[first], None),
+            (Some(table), _) => table.update_known(&[first, second], None),
+            (None, _) => true,
         };
-        match words {
-            1 => table.update_exactly(&[first], &[]),
-            _ => table.update_exactly(&[first, second], &[]),
+        if !is_known {
+            self.update_any([[first, second], [0; 2]], 0, guard);
         }
     }
 
-    /// Updates the map by these values. Any context, NMI included.
+    /// Updates the map by a number. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn finish(&self, quick: &Quick, first: [u64; 2], second: [u64; 2], mut number: u64) {
-        let guard = NoPreempt::new();
-        let Some(table) = self.map.table(&guard) else {
-            return;
+    fn update_by(&self, parts: Parts, number: u64) {
+        self.update_by_number(parts, number, NoPreempt::new());
+    }
+
+    #[inline(always)]
+    fn update_by_number(&self, parts: Parts, number: u64, guard: NoPreempt) {
+        let is_known = match (&self.quick, self.map.table(&guard)) {
+            (Some(quick), Some(table)) => quick.update(table, parts, number),
+            _ => true,
         };
-        match quick.action {
-            QuickAction::Update => {}
-            QuickAction::Begin => return table.begin_number(&self.map, number),
-            QuickAction::End => match table.end_number(&self.map, number) {
-                Some(duration) => number = duration,
-                None => return,
-            },
+        if !is_known {
+            self.update_any(parts, number, guard);
         }
-        let bucket = match quick.is_signed {
-            true => bucket::of_signed(number),
-            false => bucket::of(number),
+    }
+
+    /// The same for a key that is not in the first of its slots, or not yet in the table.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn update_any(&self, parts: Parts, number: u64, guard: NoPreempt) {
+        if let (Some(quick), Some(table)) = (&self.quick, self.map.table(&guard)) {
+            quick.update_any(table, parts, number);
+        }
+    }
+
+    /// Begins the duration of a number. Any context, NMI included.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn begin(&self, number: u64) {
+        let guard = NoPreempt::new();
+        let is_begun = match &self.map.durations {
+            Some(durations) => durations.begin_at_once(number),
+            None => true,
         };
-        let ([a, b], [c, d]) = (first, second);
-        let (words, key) = match quick.form {
-            KeyForm::Number => (1, [a, 0, 0]),
-            KeyForm::Text => (2, [a, b, 0]),
-            KeyForm::TwoNumbers => (2, [a, c, 0]),
-            KeyForm::NumberAndText => (3, [a, c, d]),
-            KeyForm::TextAndNumber => (3, [a, b, c]),
-            KeyForm::Bucket => (1, [bucket, 0, 0]),
-            KeyForm::NumberAndBucket => (2, [a, bucket, 0]),
-            KeyForm::TextAndBucket => (3, [a, b, bucket]),
-        };
-        let number = [number ^ quick.inverted];
-        let numbers = match quick.has_column {
-            true => &number[..],
-            false => &[],
-        };
-        let [a, b, _] = key;
-        match words {
-            1 => table.update_exactly(&[a], numbers),
-            2 => table.update_exactly(&[a, b], numbers),
-            _ => table.update_exactly(&key, numbers),
+        if !is_begun {
+            self.begin_any(number, guard);
+        }
+    }
+
+    /// The same at any cost.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn begin_any(&self, number: u64, guard: NoPreempt) {
+        if let Some(table) = self.map.table(&guard) {
+            table.begin_number(&self.map, number);
+        }
+    }
+
+    /// Ends the duration of a number, and updates the map by it. Any context, NMI included.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn end(&self, parts: Parts, number: u64) {
+        let guard = NoPreempt::new();
+        let durations = self.map.durations.as_ref();
+        match durations.and_then(
+            #[inline(always)]
+            |durations| durations.end_at_once(number),
+        ) {
+            Some(duration) => self.update_by_number(parts, duration, guard),
+            None => self.end_any(parts, number, guard),
+        }
+    }
+
+    /// The same at any cost.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn end_any(&self, parts: Parts, number: u64, guard: NoPreempt) {
+        if let (Some(quick), Some(table)) = (&self.quick, self.map.table(&guard)) {
+            if let Some(duration) = table.end_number(&self.map, number) {
+                quick.update_any(table, parts, duration);
+            }
         }
     }
 }
 
 impl Probe {
-    /// Counts a wanted event in a map by one key, if the probe looks at nothing else; else calls `otherwise`. Any
-    /// context, NMI included.
+    /// Updates the map of a wanted event by one value, if the probe needs and looks at nothing else; else calls
+    /// `otherwise`. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn count_or(
+    pub(crate) fn update_single_or(
         &self,
         field: impl FnOnce(usize) -> Option<[u64; 2]>,
         otherwise: impl FnOnce(),
     ) {
         if self.look.load() == Look::NO_RECORD {
             if let Taker::Map(map) = &self.taker {
-                if let Some(Counted { from, words }) = map.counted {
-                    if let Some([first, second]) = from.load(field) {
-                        return map.count_key(words, first, second);
+                if !matches!(map.single.action, SingleAction::Nothing) {
+                    if let Some([first, second]) = map.single.from.load(field) {
+                        return map.update_single(first, second);
                     }
                 }
             }

@@ -10,15 +10,15 @@ use crate::arch::word::LocalWord;
 use crate::map::pairs::BeginResult;
 use crate::map::table::{MapEntry, MapShape, Table, MAX_COLUMNS, MAX_KEY};
 use crate::probe::filter::Now;
-use crate::record::gate::Place;
 use crate::sys::cpu;
-use crate::sys::percpu::{OnceArc, PerCpu};
+use crate::sys::percpu::PerCpu;
 use crate::sys::sort::sort_by;
+use core::cell::Cell;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The tables of all CPUs.
-pub(super) struct Tables(PerCpu<OnceArc<CpuTable>>);
+pub(super) struct Tables(PerCpu<CpuTable>);
 
 /// The table of one CPU, and the numbers of events that are not in it.
 pub(super) struct CpuTable {
@@ -47,6 +47,17 @@ impl MissedUpdate {
 /// The memory of a table.
 struct Words(VVec<LocalWord>);
 
+impl Words {
+    /// Makes words that are 0. May sleep.
+    fn new(count: usize) -> Result<Self> {
+        let mut words = VVec::with_capacity(count, GFP_KERNEL)?;
+        for _ in 0..count {
+            words.push(LocalWord::new(0), GFP_KERNEL)?;
+        }
+        Ok(Self(words))
+    }
+}
+
 impl AsRef<[LocalWord]> for Words {
     #[inline(always)]
     fn as_ref(&self) -> &[LocalWord] {
@@ -73,27 +84,25 @@ impl Sums {
 impl Tables {
     /// Makes empty tables. May sleep.
     pub(super) fn new(shape: MapShape) -> Result<Arc<Self>> {
-        let tables = PerCpu::new(OnceArc::<CpuTable>::new)?;
-        for cpu in cpu::possible() {
-            let mut words = VVec::with_capacity(shape.words(), GFP_KERNEL)?;
-            for _ in 0..shape.words() {
-                words.push(LocalWord::new(0), GFP_KERNEL)?;
-            }
-            let table = CpuTable {
-                table: Table::new(Words(words), shape),
+        let memory = Cell::new(Ok(()));
+        let tables = PerCpu::new(|| {
+            let words = Words::new(shape.words()).unwrap_or_else(|error| {
+                memory.set(Err(error));
+                Words(VVec::new())
+            });
+            CpuTable {
+                table: Table::new(words, shape),
                 missed: [const { LocalWord::new(0) }; MissedUpdate::COUNT],
-            };
-            if let Some(place) = tables.of(cpu) {
-                place.set(Arc::new(table, GFP_KERNEL)?);
             }
-        }
+        })?;
+        memory.get()?;
         Ok(Arc::new(Self(tables), GFP_KERNEL)?)
     }
 
     /// The table of the current CPU.
     #[inline(always)]
-    pub(super) fn this_cpu<'a>(&'a self, guard: &'a NoPreempt) -> Option<&'a CpuTable> {
-        self.0.this_cpu(guard).get()
+    pub(super) fn this_cpu<'a>(&'a self, guard: &'a NoPreempt) -> &'a CpuTable {
+        self.0.this_cpu(guard)
     }
 
     /// Adds up the tables of all CPUs. May sleep.
@@ -102,7 +111,7 @@ impl Tables {
         let mut overflow = MapEntry::empty(shape);
         let mut missed = [0_u64; MissedUpdate::COUNT];
         for cpu in cpu::possible() {
-            let Some(table) = self.0.of(cpu).and_then(OnceArc::get_arc) else {
+            let Some(table) = self.0.of(cpu) else {
                 continue;
             };
             table
@@ -155,20 +164,17 @@ impl CpuTable {
         }
     }
 
-    /// Updates a key of `K` words, which is the size of the table's keys.
+    /// Updates a key of `K` words, which is the size of the table's keys, by the number of its column, if it has one.
+    /// Returns whether it did: the key is known, and in the first of its slots.
     #[inline(always)]
-    pub(super) fn update_exactly<const K: usize>(&self, key: &[u64; K], numbers: &[u64]) {
-        if !self.table.update_known(key, numbers) {
-            self.update_unknown(key, numbers);
-        }
+    pub(super) fn update_known<const K: usize>(&self, key: &[u64; K], number: Option<u64>) -> bool {
+        self.table.update_known(key, number)
     }
 
-    /// Updates a key that is not in the first of its slots, or not yet in the table.
-    #[cold]
-    #[inline(never)]
-    #[link_section = ".kprobes.text"]
-    fn update_unknown(&self, key: &[u64], numbers: &[u64]) {
-        self.table.update(key, numbers);
+    /// Updates any key.
+    #[inline(always)]
+    pub(super) fn update_any(&self, key: &[u64], number: Option<u64>) {
+        self.table.update(key, number.as_slice());
     }
 
     #[inline(always)]

@@ -267,7 +267,10 @@ extern "C" fn update_at_exit(probes: &CallProbes, registers: &Registers, result:
 fn updated(probes: &CallProbes, registers: &Registers, otherwise: impl FnOnce()) {
     let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
     if let Some(probe) = probes.get(slot) {
-        probe.update_or(|| None, |_| None, |_| None, otherwise);
+        probe.update_single_or(
+            |_| None,
+            || probe.update_or(|| None, |_| None, |_| None, otherwise),
+        );
     }
 }
 

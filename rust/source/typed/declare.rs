@@ -186,7 +186,7 @@ macro_rules! event {
             // This handler is for maps. It tail-calls one of two functions, or updates the map itself.
             #[link_section = ".kprobes.text"]
             extern "C" fn updating(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
-                probe.count_or(
+                probe.update_single_or(
                     #[inline(always)]
                     |at| event!(@words at [$($fty = $read),*]),
                     #[inline(always)]

@@ -2,6 +2,8 @@
 
 //! The tables on words of the host.
 
+#[cfg(not(fault))]
+mod begins;
 pub mod buckets;
 pub mod nested;
 pub mod pairs;

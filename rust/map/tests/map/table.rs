@@ -2,8 +2,9 @@
 
 //! Single cases of a table.
 
-use super::map::table::{Column, MapShape, MAX_COLUMNS, MAX_KEY, MAX_SLOTS};
-use super::words::{hash, read, same_hash, table};
+use super::map::table::{Column, MapShape, Table, MAX_COLUMNS, MAX_KEY, MAX_SLOTS};
+use super::words::{hash, read, same_hash, table, TestTable, Word};
+use std::cell::Cell;
 
 #[cfg_attr(not(fault), test)]
 pub fn full_window_overflows() {
@@ -27,6 +28,35 @@ pub fn equal_hashes() {
     let sums = read(&table, &shape, 2);
     let counts = keys.map(|key| sums[&key.to_vec()].count);
     assert_eq!(counts, [2, 1], "keys with equal hashes");
+}
+
+fn entries(table: &TestTable) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    let result: Result<(), ()> = table.for_each(|entry| {
+        found.push((entry.count, entry.columns[0]));
+        Ok(())
+    });
+    result.unwrap();
+    found
+}
+
+/// A known key is updated as any key is, if it is in the first of its slots.
+#[cfg_attr(not(fault), test)]
+pub fn known_keys() {
+    let keys = same_hash();
+    for (column, expected) in [(Column::Sum, 12), (Column::Min, 3), (Column::Max, 5)] {
+        let shape = MapShape::new(2, &[column], 64).unwrap();
+        let words = (0..shape.words()).map(|_| Word(Cell::new(0)));
+        let table: TestTable = Table::new(words.collect(), shape);
+        assert!(!table.update_known(&keys[0], Some(4)));
+        assert_eq!(entries(&table), []);
+        table.update(&keys[0], &[4]);
+        table.update(&keys[1], &[9]);
+        assert!(table.update_known(&keys[0], Some(5)));
+        assert!(table.update_known(&keys[0], Some(3)));
+        assert!(!table.update_known(&keys[1], Some(1)));
+        assert_eq!(entries(&table), [(3, expected), (1, 9)]);
+    }
 }
 
 /// The slot of a key follows from the upper bits of its hash.

@@ -169,14 +169,13 @@ pub fn read(table: &TestTable, shape: &MapShape, key_words: usize) -> Sums {
 
 /// A step of the hash of a key.
 fn step(word: u64) -> u64 {
-    let product = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    product ^ (product >> 32)
+    word.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
 }
 
 /// The hash of a key.
 pub fn hash(key: &[u64]) -> u64 {
     let mixed = key.iter().fold(0, |hash, word| step(hash ^ word));
-    mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    mixed.rotate_right(32)
 }
 
 /// Two keys with the same hash. With another hash function, the fault `HashOnly` survives.

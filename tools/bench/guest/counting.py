@@ -3,6 +3,7 @@
 
 import re
 import statistics
+import time
 
 import maps
 from tracers.base import read, write
@@ -13,7 +14,7 @@ MEMORY_CASES = "integer", "event", "off-cpu"
 # The largest table of ftrace.
 SIZE = 1 << 17
 # The workloads: name, size and rounds.
-SIZES = {"fork": ("perf bench syscall fork", 30, 3), "hackbench": ("hackbench", 30, 3), "tbench": ("tbench", 2, 1)}
+SIZES = {"fork": ("perf bench syscall fork", 30, 3), "hackbench": ("hackbench", 100, 3), "tbench": ("tbench", 1, 1)}
 
 
 def measured(workload, size, rounds, begin, end):
@@ -39,6 +40,15 @@ def kernel_memory():
     return (kib["MemTotal"] - sum(kib[name] for name in others)) / 1024
 
 
+def settled():
+    """kernel_memory(), when the kernel has freed what it frees later."""
+    last, now = None, kernel_memory()
+    while last is None or abs(now - last) > 0.1:
+        time.sleep(0.5)
+        last, now = now, kernel_memory()
+    return now
+
+
 def memory(tracer, say):
     """{case: memory of its tables}"""
     found = {}
@@ -46,9 +56,9 @@ def memory(tracer, say):
         if case in tracer.cases:
             used = []
             for _ in range(4):
-                before = kernel_memory()
+                before = settled()
                 tracer.begin(case, SIZE)
-                used.append(kernel_memory() - before)
+                used.append(settled() - before)
                 tracer.end()
             # The first one also has what stays.
             found[case] = statistics.median(used[1:])
@@ -59,7 +69,7 @@ def memory(tracer, say):
 def workload(name, rounds, size, say):
     """The same of each case, tracer by tracer."""
     chosen = next(workload for workload in WORKLOADS if workload.name == name)
-    chosen.measure(max(size // 10, 3))  # what is read from disk the first time
+    chosen.measure(size)  # what is read from disk the first time
     tracers = [make() for make in maps.TRACERS]
     # Also without a tracer, to see by how much equal runs differ.
     none = measured(chosen, size, rounds, lambda: None, lambda: None)

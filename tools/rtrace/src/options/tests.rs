@@ -151,6 +151,14 @@ fn a_trace_is_cut_where_it_can_be() {
 }
 
 #[test]
+fn a_receiver_takes_no_maps() {
+    let error = parse("--connect /run/receiver.sock --map runqlat");
+    let error = error.err().unwrap();
+    assert_eq!(error.exit_code(), 2);
+    assert!(error.to_string().contains("takes no maps"), "{error}");
+}
+
+#[test]
 fn commas_separate_patterns() {
     let record = recorded("-e a:*,b -x c,d -e e");
     let expected = ["a:*", "b", "e", "!c", "!d"];

@@ -5,7 +5,8 @@
  *	insmod rtrace_recursion.ko; echo 100 > /sys/module/rtrace_recursion/parameters/emit
  *
  * fires recursion:recursion_step 100 times. Each time that this calls __unwind_start(), the event fires once
- * more, from that function's first instruction. emit_irqs_off does so with interrupts disabled.
+ * more, from that function's first instruction. emit_irqs_off does so with interrupts disabled. On arm64 it is
+ * copy_from_kernel_nofault(), which is called for each frame.
  */
 #include <linux/err.h>
 #include <linux/ftrace.h>
@@ -92,7 +93,11 @@ static int __init recursion_init(void)
 		.fields = &field,
 		.nr_fields = 1,
 	};
+#ifdef CONFIG_X86
 	static char name[] = "__unwind_start";
+#else
+	static char name[] = "copy_from_kernel_nofault";
+#endif
 	int error;
 
 	event = rtrace_event_register(&desc);

@@ -26,7 +26,7 @@ static int each_of(struct ftrace_ops *ops, int (*see)(unsigned long function, vo
 	unsigned long bucket, count = 0;
 	int err;
 
-	if (!hash || !hash->size_bits || hash->size_bits > 20 || hash->count > UINT_MAX ||
+	if (!hash || hash->size_bits > 20 || hash->count > UINT_MAX ||
 	    !virt_addr_valid(hash->buckets))
 		return -EOPNOTSUPP;
 	for (bucket = 0; bucket < 1UL << hash->size_bits; bucket++) {

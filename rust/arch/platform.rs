@@ -58,6 +58,7 @@ by_own_functions!(MapWord for LocalWord {
     fn store_release(value);
     fn compare_exchange(old, new) -> bool;
     fn add(value);
+    fn increment();
 });
 
 by_own_functions!(SharedMapWord for SharedWord {

@@ -190,11 +190,11 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
         let hash = hash(key);
         let first = hash.wrapping_shr(self.shift) as usize;
         let before = STATE_WORDS.wrapping_add(K).wrapping_add(COUNT_WORDS);
-        let slot = self
-            .words
-            .as_ref()
-            .get(first.wrapping_mul(self.slot_words)..);
-        let Some((head, columns)) = slot.and_then(|slot| slot.split_at_checked(before)) else {
+        let first = first.wrapping_mul(self.slot_words);
+        let Some(slot) = self.words.as_ref().get(first..) else {
+            return false;
+        };
+        let Some((head, columns)) = slot.split_at_checked(before) else {
             return false;
         };
         let ([state, known @ ..], [.., count]) = (head, head) else {
@@ -206,7 +206,7 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
                 .zip(key)
                 .all(|(word, value)| word.load() == *value);
         if is_same {
-            count.add(1);
+            count.increment();
             if let (Some(number), [word, ..], [column, ..]) = (number, columns, &self.shape.columns)
             {
                 change(word, *column, number);

@@ -21,6 +21,11 @@ pub trait MapWord {
     fn compare_exchange(&self, old: u64, new: u64) -> bool;
     /// Adds, wrapping.
     fn add(&self, value: u64);
+    /// Adds 1, wrapping.
+    #[inline(always)]
+    fn increment(&self) {
+        self.add(1);
+    }
 }
 
 /// A word that several CPUs write.

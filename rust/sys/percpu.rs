@@ -63,7 +63,12 @@ impl<T> PerCpu<T> {
         // - By the invariant this is the address of the current CPU's `T`.
         // - While the guard lives, the CPU stays the current one. After that the address is still that of a
         //   valid `T`.
-        unsafe { &*(this_cpu_address(self.offset) as *const T) }
+        // - So the address is not 0, which the compiler does not see.
+        unsafe {
+            let address = this_cpu_address(self.offset);
+            core::hint::assert_unchecked(address != 0);
+            &*(address as *const T)
+        }
     }
 
     /// The variable of `cpu`, or [`None`] if this CPU cannot exist. Any CPU may call this.

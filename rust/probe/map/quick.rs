@@ -289,14 +289,22 @@ impl MapAtEvent {
             return false;
         };
         let [first, second, third] = &quick.sources;
-        let (Some(one), Some(other), Some([number, _])) =
-            (first.load(&field), second.load(&field), third.load(&field))
-        else {
+        let Some([a, b]) = first.load(&field) else {
+            return false;
+        };
+        if let SingleAction::CountNumber | SingleAction::CountText = self.single.action {
+            self.update_single(a, b);
+            return true;
+        }
+        let Some([c, d]) = second.load(&field) else {
+            return false;
+        };
+        let Some([number, _]) = third.load(&field) else {
             return false;
         };
         match quick.action {
-            QuickAction::Update => self.update_by([one, other], number),
-            QuickAction::End => self.end([one, other], number),
+            QuickAction::Update => self.update_by(a, b, c, d, number),
+            QuickAction::End => self.end(a, b, c, d, number),
             QuickAction::Begin => self.begin(number),
         }
         true
@@ -320,11 +328,12 @@ impl MapAtEvent {
         }
     }
 
-    /// Updates the map by a number. Any context, NMI included.
+    /// Updates the map by a number. The other words are those of the key's parts; all arguments are in registers. Any
+    /// context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn update_by(&self, parts: Parts, number: u64) {
-        self.update_by_number(parts, number, NoPreempt::new());
+    fn update_by(&self, a: u64, b: u64, c: u64, d: u64, number: u64) {
+        self.update_by_number([[a, b], [c, d]], number, NoPreempt::new());
     }
 
     #[inline(always)]
@@ -372,10 +381,12 @@ impl MapAtEvent {
         }
     }
 
-    /// Ends the duration of a number, and updates the map by it. Any context, NMI included.
+    /// Ends the duration of a number, and updates the map by it. The other words are those of the key's parts. Any
+    /// context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn end(&self, parts: Parts, number: u64) {
+    fn end(&self, a: u64, b: u64, c: u64, d: u64, number: u64) {
+        let parts = [[a, b], [c, d]];
         let guard = NoPreempt::new();
         let durations = self.map.durations.as_ref();
         match durations.and_then(

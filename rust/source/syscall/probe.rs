@@ -244,34 +244,46 @@ extern "C" fn exit<F: Format>(probes: &CallProbes, registers: &Registers, _resul
 
 #[link_section = ".kprobes.text"]
 extern "C" fn update_at_entry(probes: &CallProbes, registers: &Registers, number: isize) {
-    updated(
-        probes,
-        registers,
-        #[inline(always)]
-        || enter::<CompactTsc>(probes, registers, number),
-    );
+    updated::<false>(probes, registers, number);
 }
 
 #[link_section = ".kprobes.text"]
 extern "C" fn update_at_exit(probes: &CallProbes, registers: &Registers, result: isize) {
-    updated(
-        probes,
-        registers,
-        #[inline(always)]
-        || exit::<CompactTsc>(probes, registers, result),
-    );
+    updated::<true>(probes, registers, result);
 }
 
-/// Updates a map by a call without its record, or calls `otherwise`.
+/// Updates a map by a call, without its record if that is possible.
 #[inline(always)]
-fn updated(probes: &CallProbes, registers: &Registers, otherwise: impl FnOnce()) {
+fn updated<const AT_EXIT: bool>(probes: &CallProbes, registers: &Registers, number: isize) {
     let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
     if let Some(probe) = probes.get(slot) {
         probe.update_single_or(
+            #[inline(always)]
             |_| None,
-            || probe.update_or(|| None, |_| None, |_| None, otherwise),
+            #[inline(always)]
+            || update::<AT_EXIT>(probe, probes, registers, number),
         );
     }
+}
+
+#[inline(never)]
+#[link_section = ".kprobes.text"]
+fn update<const AT_EXIT: bool>(
+    probe: &Probe,
+    probes: &CallProbes,
+    registers: &Registers,
+    number: isize,
+) {
+    probe.update_or(
+        || None,
+        |_| None,
+        |_| None,
+        #[inline(always)]
+        || match AT_EXIT {
+            true => exit::<CompactTsc>(probes, registers, number),
+            false => enter::<CompactTsc>(probes, registers, number),
+        },
+    );
 }
 
 #[inline(always)]

@@ -52,6 +52,12 @@ impl<'a> Moment<'a> {
         Self { stack, ..self }
     }
 
+    /// The start of the kernel's stack; [`None`]: the stack starts at the function that takes it.
+    #[inline(always)]
+    pub(crate) fn stack(&self) -> Option<StackStart<'a>> {
+        self.stack
+    }
+
     /// This moment with one more guard: the guard of a buffer's gate.
     #[inline(always)]
     pub(crate) fn inside(self) -> Self {

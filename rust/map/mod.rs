@@ -7,6 +7,7 @@
 //!
 //! [`Pairs`](pairs::Pairs) measure durations: from an event to another one with the same key, on any CPUs.
 //! [`NumberBegins`](begins::NumberBegins) do the same for keys that are one small number, at a lower cost.
+//! [`Stacks`](stacks::Stacks) give names to call stacks, which are then keys.
 //!
 //! The code has no pointer, no kernel call and no allocation; the caller provides the words.
 //! kbuild compiles these files into the module; cargo compiles the same files for the tests.
@@ -22,6 +23,8 @@
 //! | state (slot of pairs) | any CPU | shared cmpxchg to changing, then a release store |
 //! | key, time (slot of pairs) | the context that changes the slot | store |
 //! | begin of a small number | any CPU | shared cmpxchg |
+//! | state (slot of stacks) | any CPU | shared cmpxchg from free to claimed, then a release store: the name |
+//! | number, addresses (slot of stacks) | the context that claimed the slot | store; they never change after that |
 //!
 //! # Contexts
 //!
@@ -40,5 +43,6 @@ pub mod begins;
 pub mod bucket;
 mod hash;
 pub mod pairs;
+pub mod stacks;
 pub mod table;
 pub mod word;

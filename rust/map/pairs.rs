@@ -20,8 +20,8 @@ pub const PAIR_WORDS: usize = 2;
 /// Number of slots in which a key may be.
 const WINDOW: usize = 4;
 
-/// Words of a slot: state, key, time.
-const SLOT_WORDS: usize = 1 + PAIR_WORDS + 1;
+/// Words of a slot: state, key, time, the caller's word.
+const SLOT_WORDS: usize = 1 + PAIR_WORDS + 2;
 
 /// State of a slot without a begin.
 const FREE: u64 = 0;
@@ -48,6 +48,8 @@ pub enum BeginResult {
 pub struct EndResult {
     /// The time of the latest begin of the key. [`None`]: no begin is noted.
     pub since: Option<u64>,
+    /// The caller's word of that begin.
+    pub word: u64,
     /// Number of earlier begins of the key, which thus have no end.
     pub repeated: u64,
 }
@@ -65,6 +67,8 @@ struct Slot<'a, W> {
     state: &'a W,
     key: &'a [W],
     since: &'a W,
+    /// A word that the caller notes with the time.
+    word: &'a W,
 }
 
 impl<W: SharedMapWord> Slot<'_, W> {
@@ -126,9 +130,16 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
     /// Notes the begin of a key. Any context, NMI included, of any CPU.
     #[inline(always)]
     pub fn begin(&self, key: &[u64; PAIR_WORDS], now: u64) -> BeginResult {
+        self.begin_with(key, now, 0)
+    }
+
+    /// As [`begin`](Self::begin), with a word of the caller, which the end returns.
+    #[inline(always)]
+    pub fn begin_with(&self, key: &[u64; PAIR_WORDS], now: u64, word: u64) -> BeginResult {
         let (first, ready) = self.place(key);
         let window = || (0..WINDOW).filter_map(|step| self.slot(first.wrapping_add(step)));
         if let Some(slot) = window().find(|slot| slot.take(ready, key)) {
+            slot.word.store(word);
             slot.since.store(now);
             slot.state.store_release(ready);
             return BeginResult::Repeated;
@@ -137,6 +148,7 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
             slot.state.load() == FREE && slot.state.compare_exchange(FREE, CHANGING)
         };
         if let Some(slot) = window().find(is_free) {
+            slot.word.store(word);
             slot.note(ready, key, now);
             return BeginResult::New;
         }
@@ -148,6 +160,7 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
         if state & READY == 0 || !slot.state.compare_exchange(state, CHANGING) {
             return BeginResult::Busy;
         }
+        slot.word.store(word);
         slot.note(ready, key, now);
         BeginResult::Evicted
     }
@@ -157,13 +170,16 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
     pub fn end(&self, key: &[u64; PAIR_WORDS]) -> EndResult {
         let (first, ready) = self.place(key);
         let mut since = None;
-        let mut taken = 0_u64;
+        let (mut taken, mut word) = (0_u64, 0);
         // Two contexts that begin the same key at the same time may use two slots.
         for step in 0..WINDOW {
             let Some(slot) = self.slot(first.wrapping_add(step)) else {
                 continue;
             };
             if slot.take(ready, key) {
+                if since <= Some(slot.since.load()) {
+                    word = slot.word.load();
+                }
                 since = since.max(Some(slot.since.load()));
                 slot.state.store_release(FREE);
                 taken = taken.wrapping_add(1);
@@ -171,6 +187,7 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
         }
         EndResult {
             since,
+            word,
             repeated: taken.saturating_sub(1),
         }
     }
@@ -189,7 +206,13 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
         let at = (index & mask).wrapping_mul(SLOT_WORDS);
         let words = self.words.as_ref().get(at..)?.get(..SLOT_WORDS)?;
         let (state, rest) = words.split_first()?;
+        let (word, rest) = rest.split_last()?;
         let (since, key) = rest.split_last()?;
-        Some(Slot { state, key, since })
+        Some(Slot {
+            state,
+            key,
+            since,
+            word,
+        })
     }
 }

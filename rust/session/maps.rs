@@ -144,7 +144,8 @@ impl Session {
             let at = definition.keys.map_or(0, |keys| keys.at);
             wrong(at, format_args!("the key has more than 64 bytes"))
         })?;
-        let map = Map::new(shape, Durations::of(definition)?)?;
+        let has_stack = program.has_stack();
+        let map = Map::new(shape, Durations::of(definition, has_stack)?, has_stack)?;
         let mut probes = AttachedProbes::new(&self.sources);
         for ((place, event), program) in (0..).zip(&events).zip(&programs) {
             let filter = match definition.filter {
@@ -356,6 +357,9 @@ impl NamedMap {
                 sums.missed(MissedUpdate::Dropped)
             )?;
         }
+        if self.program.has_stack() {
+            writeln!(out, "stackless {}", sums.missed(MissedUpdate::Stackless))?;
+        }
         for key in definition.keys.into_iter().flat_map(LinePart::items) {
             write!(out, "{} ", key.text)?;
         }
@@ -396,6 +400,7 @@ impl NamedMap {
                 let event = self.events.get(number as usize).ok_or(EINVAL)?;
                 out.write_str(event.name())?;
             }
+            KeyPart::Stack => write_stack(self.map.stack(number), out)?,
             KeyPart::Number(_, integer) => write_number(number, integer.shown, out)?,
             KeyPart::Bucket(of) if of.is_signed() => {
                 let last = bucket::last_signed(number);
@@ -448,6 +453,17 @@ fn write_place(address: u64, out: &mut Text) -> core::fmt::Result {
         Ok(..=FTRACE_PLACE) => out.write_str(name),
         _ => write!(out, "{name}+{distance}"),
     }
+}
+
+/// Writes a call stack: its places, the innermost first, with `;` between them; `-` if there is none.
+fn write_stack(addresses: impl Iterator<Item = u64>, out: &mut Text) -> core::fmt::Result {
+    let mut before = "";
+    for address in addresses {
+        out.write_str(before)?;
+        write_place(address, out)?;
+        before = ";";
+    }
+    out.write_str(if before.is_empty() { "-" } else { "" })
 }
 
 /// Writes a text up to its NUL, in quotes. White space, quotes, backslashes, control characters and bytes that are not

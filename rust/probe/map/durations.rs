@@ -8,7 +8,7 @@ use crate::arch::word::SharedWord;
 use crate::filter::value::Value;
 use crate::input::map::{LinePart, MapDefinition, MAX_MATCHED};
 use crate::map::begins::{NumberBegins, BEGIN_LIMIT, BEGIN_WORDS};
-use crate::map::pairs::{BeginResult, EndResult, Pairs, PAIR_WORDS};
+use crate::map::pairs::{BeginResult, Pairs, PAIR_WORDS};
 use crate::probe::filter::Now;
 use crate::probe::stopwatch::Stopwatch;
 use crate::sys::args::Task;
@@ -33,7 +33,7 @@ const BEGINS: usize = 1 << 14;
 const _: () = assert!(MAX_MATCHED == PAIR_WORDS);
 
 /// The memory of begins.
-struct SharedWords(VVec<SharedWord>);
+pub(super) struct SharedWords(VVec<SharedWord>);
 
 impl AsRef<[SharedWord]> for SharedWords {
     #[inline(always)]
@@ -44,7 +44,7 @@ impl AsRef<[SharedWord]> for SharedWords {
 
 impl SharedWords {
     /// Makes words that are 0. May sleep.
-    fn new(count: usize) -> Result<Self> {
+    pub(super) fn new(count: usize) -> Result<Self> {
         let mut words = VVec::with_capacity(count, GFP_KERNEL)?;
         for _ in 0..count {
             words.push(SharedWord::new(0), GFP_KERNEL)?;
@@ -94,8 +94,9 @@ impl Matched {
 }
 
 impl Durations {
-    /// Makes empty tables for the durations of this map, if it has any. May sleep.
-    pub(crate) fn of(definition: &MapDefinition<'_>) -> Result<Option<Self>> {
+    /// Makes empty tables for the durations of this map, if it has any. `has_stack`: a begin is noted with its call
+    /// stack. May sleep.
+    pub(crate) fn of(definition: &MapDefinition<'_>, has_stack: bool) -> Result<Option<Self>> {
         if definition.begins.is_none() {
             return Ok(None);
         }
@@ -107,11 +108,11 @@ impl Durations {
         let is_thread =
             |side: LinePart<'_>| side.text.ends_with("tid") || side.text.ends_with("pid");
         let is_of_threads = is_alone && names.clone().all(is_thread);
-        let begins = match is_alone {
+        let begins = match is_alone && !has_stack {
             true => Some(NumberBegins::new(SharedWords::new(BEGIN_WORDS)?)),
             false => None,
         };
-        let pairs = match is_of_threads {
+        let pairs = match is_of_threads && !has_stack {
             true => None,
             false => {
                 let words = Pairs::<SharedWord, SharedWords>::words(BEGINS);
@@ -126,15 +127,21 @@ impl Durations {
         }))
     }
 
-    /// The table for a number, and the number's name in it: the idle threads have the same id.
+    /// The name of a number in the tables: the idle threads have the same id.
     #[inline(always)]
-    fn begins_of(&self, number: u64) -> Option<(&NumberBegins<SharedWord, SharedWords>, u64)> {
-        let number = match number {
+    fn name_of(&self, number: u64) -> u64 {
+        match number {
             0 if self.is_of_threads => BEGIN_LIMIT
                 .wrapping_sub(1)
                 .wrapping_sub(Task::current().cpu() as u64),
             number => number,
-        };
+        }
+    }
+
+    /// The table for a number, and the number's name in it.
+    #[inline(always)]
+    fn begins_of(&self, number: u64) -> Option<(&NumberBegins<SharedWord, SharedWords>, u64)> {
+        let number = self.name_of(number);
         match &self.begins {
             Some(begins) if number < BEGIN_LIMIT => Some((begins, number)),
             _ => None,
@@ -149,7 +156,7 @@ impl Durations {
     pub(super) fn begin_number(&self, number: u64) -> BeginResult {
         match self.begins_of(number) {
             Some((begins, number)) => begins.begin(number, self.stopwatch.read()),
-            None => self.begin_pair(&[number, 0]),
+            None => self.begin_pair(&[number, 0], 0),
         }
     }
 
@@ -158,7 +165,7 @@ impl Durations {
     #[link_section = ".kprobes.text"]
     pub(super) fn end_number(&self, number: u64) -> (Option<u64>, u64) {
         let Some((begins, number)) = self.begins_of(number) else {
-            return self.end_pair(&[number, 0]);
+            return self.end_pair(&[number, 0]).0;
         };
         let end = begins.end(number, self.stopwatch.read());
         let took = end.passed.map(|passed| self.stopwatch.ns(passed));
@@ -190,47 +197,45 @@ impl Durations {
         }
     }
 
-    /// Notes the begin of a key. Any context, NMI included.
+    /// Notes the begin of a key, with the name of its call stack. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS]) -> BeginResult {
+    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS], stack: u64) -> BeginResult {
+        let [number, other] = *key;
         match self.begins {
-            Some(_) => self.begin_number(key[0]),
-            None => self.begin_pair(key),
+            Some(_) => self.begin_number(number),
+            None => self.begin_pair(&[self.name_of(number), other], stack),
         }
     }
 
     /// Ends the latest begin of a key. Returns the nanoseconds since then, if there is one, and the number of earlier
-    /// begins of the key. Any context, NMI included.
+    /// begins of the key; and the stack of the begin. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn end(&self, key: &[u64; PAIR_WORDS]) -> (Option<u64>, u64) {
+    pub(super) fn end(&self, key: &[u64; PAIR_WORDS]) -> ((Option<u64>, u64), u64) {
+        let [number, other] = *key;
         match self.begins {
-            Some(_) => self.end_number(key[0]),
-            None => self.end_pair(key),
+            Some(_) => (self.end_number(number), 0),
+            None => self.end_pair(&[self.name_of(number), other]),
         }
     }
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn begin_pair(&self, key: &[u64; PAIR_WORDS]) -> BeginResult {
+    fn begin_pair(&self, key: &[u64; PAIR_WORDS], stack: u64) -> BeginResult {
         match &self.pairs {
-            Some(pairs) => pairs.begin(key, self.stopwatch.read()),
+            Some(pairs) => pairs.begin_with(key, self.stopwatch.read(), stack),
             None => BeginResult::Busy,
         }
     }
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn end_pair(&self, key: &[u64; PAIR_WORDS]) -> (Option<u64>, u64) {
+    fn end_pair(&self, key: &[u64; PAIR_WORDS]) -> ((Option<u64>, u64), u64) {
         let now = self.stopwatch.read();
-        match &self.pairs {
-            Some(pairs) => self.ended(pairs.end(key), now),
-            None => (None, 0),
-        }
-    }
-
-    #[inline(always)]
-    fn ended(&self, end: EndResult, now: u64) -> (Option<u64>, u64) {
+        let Some(pairs) = &self.pairs else {
+            return ((None, 0), 0);
+        };
+        let end = pairs.end(key);
         let took = end.since.map(|since| self.stopwatch.ns_between(since, now));
-        (took, end.repeated)
+        ((took, end.repeated), end.word)
     }
 }

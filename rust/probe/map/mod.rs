@@ -5,6 +5,7 @@
 mod durations;
 mod program;
 mod quick;
+mod stacks;
 mod tables;
 
 pub(crate) use durations::{Durations, Matched};
@@ -23,6 +24,7 @@ use crate::sys::rcu::RcuArc;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use quick::{Quick, Single};
+use stacks::MapStacks;
 use tables::{CpuTable, Tables};
 
 /// A map of a session: the tables that its probes update.
@@ -32,17 +34,28 @@ pub(crate) struct Map {
     tables: RcuArc<Tables>,
     /// The begins without an end so far, if the map measures durations.
     durations: Option<Durations>,
+    /// The call stacks that are keys.
+    stacks: Option<MapStacks>,
 }
 
 impl Map {
-    /// Makes an empty map, which measures these durations. May sleep.
-    pub(crate) fn new(shape: MapShape, durations: Option<Durations>) -> Result<Arc<Self>> {
+    /// Makes an empty map, which measures these durations. `has_stack`: a key is a call stack. May sleep.
+    pub(crate) fn new(
+        shape: MapShape,
+        durations: Option<Durations>,
+        has_stack: bool,
+    ) -> Result<Arc<Self>> {
+        let stacks = match has_stack {
+            true => Some(MapStacks::new(shape.slots())?),
+            false => None,
+        };
         let tables = RcuArc::new();
         tables.replace(Some(Tables::new(shape)?));
         let map = Self {
             shape,
             tables,
             durations,
+            stacks,
         };
         Ok(Arc::new(map, GFP_KERNEL)?)
     }
@@ -56,6 +69,12 @@ impl Map {
     /// The form of its tables.
     pub(crate) fn shape(&self) -> &MapShape {
         &self.shape
+    }
+
+    /// The addresses of the call stack with a name, the innermost first.
+    pub(crate) fn stack(&self, name: u64) -> impl Iterator<Item = u64> + use<'_> {
+        let found = self.stacks.as_ref().and_then(|stacks| stacks.find(name));
+        found.into_iter().flatten()
     }
 
     /// Removes all entries. An update at the same time is in the entries before or after that. May sleep.
@@ -97,7 +116,11 @@ pub(crate) enum Role {
 impl MapAtEvent {
     /// Makes it for an event that has this role.
     pub(crate) fn new(map: Arc<Map>, role: Role, filter: Option<Arc<Filter>>) -> Self {
-        let quick = Quick::of(&role);
+        // A call stack is taken with the record.
+        let quick = match map.stacks {
+            Some(_) => None,
+            None => Quick::of(&role),
+        };
         let single = Single::of(quick.as_ref());
         Self {
             map,

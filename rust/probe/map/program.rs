@@ -16,6 +16,9 @@ use kernel::prelude::*;
 /// Name of the key that is the event itself.
 const EVENT: &str = "event";
 
+/// Name of the key that is the kernel's call stack.
+const STACK: &str = "kstack";
+
 /// The word whose bit distinguishes signs. With this bit inverted, signed numbers have the order of unsigned ones.
 const SIGN: u64 = 1 << 63;
 
@@ -56,6 +59,8 @@ pub(crate) enum KeyPart {
     Text(Value, usize),
     /// The bucket of a number.
     Bucket(MapNumber),
+    /// The kernel's call stack, by its name.
+    Stack,
 }
 
 impl KeyPart {
@@ -63,14 +68,14 @@ impl KeyPart {
     pub(crate) fn words(&self) -> usize {
         match self {
             Self::Text(_, words) => *words,
-            Self::Event | Self::Number(..) | Self::Bucket(..) => 1,
+            Self::Event | Self::Number(..) | Self::Bucket(..) | Self::Stack => 1,
         }
     }
 
     /// Whether both parts have the same form, so that the words of both can be compared.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Event, Self::Event) => true,
+            (Self::Event, Self::Event) | (Self::Stack, Self::Stack) => true,
             (Self::Text(_, one), Self::Text(_, other)) => one == other,
             (Self::Number(_, one), Self::Number(_, other)) => one.shown == other.shown,
             (Self::Bucket(one), Self::Bucket(other)) => one.is_signed() == other.is_signed(),
@@ -90,6 +95,7 @@ pub(super) struct ColumnValue {
 pub(crate) struct MapProgram {
     keys: KVec<KeyPart>,
     columns: KVec<ColumnValue>,
+    has_stack: bool,
     /// If the map measures durations: the values that are the same at the begin.
     pub(super) matched: Option<Matched>,
 }
@@ -104,6 +110,7 @@ impl MapProgram {
         for key in definition.keys.into_iter().flat_map(LinePart::items) {
             let part = match key.text {
                 EVENT => KeyPart::Event,
+                STACK => KeyPart::Stack,
                 _ => match find(fields.clone(), key)? {
                     (value, Some(integer)) => KeyPart::Number(value, integer),
                     (value, None) => KeyPart::Text(value, value.words()),
@@ -138,6 +145,7 @@ impl MapProgram {
             None => None,
         };
         Ok(Self {
+            has_stack: keys.iter().any(|key| matches!(key, KeyPart::Stack)),
             keys,
             columns,
             matched,
@@ -147,6 +155,12 @@ impl MapProgram {
     /// The keys.
     pub(crate) fn keys(&self) -> &[KeyPart] {
         &self.keys
+    }
+
+    /// Whether a key is a call stack.
+    #[inline(always)]
+    pub(crate) fn has_stack(&self) -> bool {
+        self.has_stack
     }
 
     /// The values of the columns.
@@ -187,14 +201,15 @@ impl MapProgram {
         }
     }
 
-    /// Writes the key of a record, and the numbers of its columns. [`None`]: the record lacks one.
+    /// Writes the key of a record, which has this call stack, and the numbers of its columns. [`None`]: the record lacks
+    /// one.
     #[inline(always)]
     pub(super) fn load(
         &self,
         event: u64,
         record: &[u8],
         now: &Now<'_>,
-        duration: u64,
+        (duration, stack): (u64, u64),
         key: &mut [u64; MAX_KEY],
         numbers: &mut [u64; MAX_COLUMNS],
     ) -> Option<()> {
@@ -216,6 +231,7 @@ impl MapProgram {
                         false => bucket::of(loaded),
                     }
                 }
+                KeyPart::Stack => stack,
                 KeyPart::Event | KeyPart::Text(..) => event,
             };
             rest = after;

@@ -23,6 +23,8 @@ pub(super) struct Tables(PerCpu<CpuTable>);
 /// The table of one CPU, and the numbers of events that are not in it.
 pub(super) struct CpuTable {
     table: Table<LocalWord, Words>,
+    /// 1 while a context of the CPU takes a call stack.
+    takes_stack: LocalWord,
     missed: [LocalWord; MissedUpdate::COUNT],
 }
 
@@ -37,11 +39,13 @@ pub(crate) enum MissedUpdate {
     Repeated,
     /// There was no room for a begin.
     Dropped,
+    /// There was no room for the call stack, or the event happened while one was taken.
+    Stackless,
 }
 
 impl MissedUpdate {
     /// Number of reasons.
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 }
 
 /// The memory of a table.
@@ -92,6 +96,7 @@ impl Tables {
             });
             CpuTable {
                 table: Table::new(words, shape),
+                takes_stack: LocalWord::new(0),
                 missed: [const { LocalWord::new(0) }; MissedUpdate::COUNT],
             }
         })?;
@@ -186,18 +191,24 @@ impl CpuTable {
         record: &[u8],
         now: &Now<'_>,
     ) {
-        let mut duration = 0;
+        let mut measured = (0, 0);
         if let (Some(durations), Some(matched)) = (&map.durations, &program.matched) {
             let Some(key) = matched.load(record, now) else {
                 return self.count(MissedUpdate::Lacking);
             };
-            duration = match self.ended(durations.end(&key)) {
-                Some(duration) => duration,
+            let (end, stack) = durations.end(&key);
+            measured = match self.ended(end) {
+                Some(duration) => (duration, stack),
                 None => return,
+            };
+        } else if let Some(stacks) = &map.stacks {
+            measured.1 = match stacks.take(&self.takes_stack, now.0) {
+                Some(name) => name,
+                None => return self.count(MissedUpdate::Stackless),
             };
         }
         let (mut key, mut numbers) = ([0; MAX_KEY], [0; MAX_COLUMNS]);
-        match program.load(event, record, now, duration, &mut key, &mut numbers) {
+        match program.load(event, record, now, measured, &mut key, &mut numbers) {
             Some(()) => self.table.update(&key, &numbers),
             None => self.count(MissedUpdate::Lacking),
         }
@@ -208,9 +219,16 @@ impl CpuTable {
         let Some(durations) = &map.durations else {
             return;
         };
-        match matched.load(record, now) {
-            Some(key) => self.begun(durations.begin(&key)),
-            None => self.count(MissedUpdate::Lacking),
+        let Some(key) = matched.load(record, now) else {
+            return self.count(MissedUpdate::Lacking);
+        };
+        let stack = match &map.stacks {
+            Some(stacks) => stacks.take(&self.takes_stack, now.0),
+            None => Some(0),
+        };
+        match stack {
+            Some(stack) => self.begun(durations.begin(&key, stack)),
+            None => self.count(MissedUpdate::Stackless),
         }
     }
 

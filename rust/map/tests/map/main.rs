@@ -9,6 +9,7 @@ pub mod nested;
 pub mod pairs;
 #[cfg(not(fault))]
 mod random;
+pub mod stacks;
 pub mod table;
 mod words;
 

@@ -38,7 +38,7 @@ pub fn a_begin_has_one_end() {
 pub fn the_oldest_begin_gives_way() {
     // All slots are one window.
     let pairs = pairs(1);
-    assert_eq!(TestPairs::words(1), 4 * 4);
+    assert_eq!(TestPairs::words(1), 4 * 5);
     for key in 0..4 {
         assert_eq!(pairs.begin(&[key, 0], 10 + (key ^ 2)), BeginResult::New);
     }
@@ -48,6 +48,19 @@ pub fn the_oldest_begin_gives_way() {
 }
 
 /// A begin that interrupts a begin of the same key uses another slot. The end takes both, and has the later time.
+/// The end returns the word of the latest begin.
+#[cfg_attr(not(fault), test)]
+pub fn a_word_comes_with_its_begin() {
+    let pairs = pairs(4);
+    for (number, word) in [(1, 10), (2, 20), (1, 11), (3, 30), (4, 40)] {
+        pairs.begin_with(&[number, 0], word, word);
+    }
+    for (number, word) in [(1, 11), (2, 20), (3, 30), (4, 40)] {
+        let end = pairs.end(&[number, 0]);
+        assert_eq!((end.since, end.word), (Some(word), word));
+    }
+}
+
 #[cfg_attr(not(fault), test)]
 pub fn the_latest_of_two_begins() {
     let mut both = 0;

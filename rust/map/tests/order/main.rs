@@ -5,6 +5,7 @@
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::Arc;
 use map::pairs::{BeginResult, Pairs};
+use map::stacks::Stacks;
 use map::table::{Column, MapShape, Table};
 use map::word::{MapWord, SharedMapWord};
 
@@ -187,5 +188,32 @@ pub fn an_end_beside_a_begin() {
             _ => repeated == 1 && times == [6],
         };
         assert!(is_right, "{all:?}");
+    });
+}
+
+type SharedStacks = Stacks<SharedWord, Box<[SharedWord]>>;
+
+fn stacks() -> SharedStacks {
+    let words = (0..SharedStacks::words(2)).map(|_| SharedWord(AtomicU64::new(0)));
+    Stacks::new(words.collect(), 2)
+}
+
+/// Two CPUs name the same stack, and see the whole stack of each name.
+#[cfg_attr(not(fault), test)]
+pub fn two_cpus_name_a_stack() {
+    let known = [8, 9];
+    loom::model(move || {
+        let stacks = Arc::new(stacks());
+        let other = {
+            let stacks = stacks.clone();
+            loom::thread::spawn(move || stacks.name(&known))
+        };
+        let mine = stacks.name(&known);
+        let found: Option<Vec<u64>> = mine
+            .and_then(|name| stacks.find(name))
+            .map(Iterator::collect);
+        let theirs = other.join().unwrap();
+        assert!(mine.is_some() && mine == theirs, "two names of a stack");
+        assert_eq!(found.as_deref(), Some(&known[..]));
     });
 }

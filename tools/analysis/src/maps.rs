@@ -7,7 +7,7 @@ use serde_json::{json, Map, Value as Json};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
-use store::maps::{self, MapKey, MapRow, MapTable};
+use store::maps::{self, MapKey, MapRow, MapTable, STACK};
 use terminal::{harmless, say};
 use uuid::Uuid;
 
@@ -110,6 +110,7 @@ pub fn warnings(table: &MapTable) -> Vec<String> {
         .map_or(0, |unpaired| unpaired.dropped);
     let lacking = table.lacking;
     let overflow = table.overflow.first().copied().unwrap_or(0);
+    let stackless = table.stackless.unwrap_or(0);
     [
         (overflow != 0).then(|| {
             format!("{overflow} events had no room and are not in the table: choose a larger size")
@@ -117,6 +118,9 @@ pub fn warnings(table: &MapTable) -> Vec<String> {
         (dropped != 0)
             .then(|| format!("{dropped} begins had no room: their durations are missing")),
         (lacking != 0).then(|| format!("{lacking} events lacked a value and are not in the table")),
+        (stackless != 0).then(|| {
+            format!("{stackless} call stacks had no room: their events are not in the table; choose a larger size")
+        }),
     ]
     .into_iter()
     .flatten()
@@ -154,6 +158,9 @@ pub fn object(table: &MapTable) -> Json {
         object["repeated"] = json!(unpaired.repeated);
         object["dropped"] = json!(unpaired.dropped);
     }
+    if let Some(stackless) = table.stackless {
+        object["stackless"] = json!(stackless);
+    }
     object
 }
 
@@ -178,14 +185,31 @@ pub fn write(table: &MapTable, rows: usize, out: &mut String) -> fmt::Result {
     if let Some(value) = &table.hist {
         return histograms(table, value, rows, out);
     }
-    let heading = table.columns.iter().chain(&table.keys).cloned().collect();
-    let lines = table.rows.iter().take(rows).map(|row| {
-        let keys = row.keys.iter().map(key_text);
+    // A call stack follows its row, a place a line.
+    let stack = table.keys.iter().position(|key| key == STACK);
+    let beside = |(at, _): &(usize, _)| Some(*at) != stack;
+    let keys = table.keys.iter().enumerate().filter(beside);
+    let names = keys.map(|(_, name)| name);
+    let heading = table.columns.iter().chain(names).cloned().collect();
+    let rows_shown = table.rows.iter().take(rows);
+    let lines = rows_shown.clone().map(|row| {
+        let keys = row.keys.iter().enumerate();
+        let keys = keys.filter(|(at, _)| Some(*at) != stack);
+        let keys = keys.map(|(_, key)| key_text(key));
         let numbers = row.numbers.iter().map(i128::to_string);
         numbers.chain(keys).collect()
     });
     let lines: Vec<Vec<String>> = [heading].into_iter().chain(lines).collect();
-    columns(&lines, table.columns.len(), out)?;
+    let mut text = String::new();
+    columns(&lines, table.columns.len(), &mut text)?;
+    let mut stacks = rows_shown.filter_map(|row| Some(key_text(row.keys.get(stack?)?)));
+    for (at, line) in text.lines().enumerate() {
+        writeln!(out, "{line}")?;
+        let stack = if at == 0 { None } else { stacks.next() };
+        for place in stack.iter().flat_map(|stack| stack.split(';')) {
+            writeln!(out, "    {place}")?;
+        }
+    }
     more(table.rows.len(), rows, out)
 }
 
@@ -283,6 +307,22 @@ comm n count
 
 ";
         maps::parse(text).unwrap()
+    }
+
+    #[test]
+    fn stacks_follow_their_rows() {
+        let text = "map m e by comm,kstack\noverflow 0\nlacking 0\nstackless 2\ncomm kstack count\n\"a\" f+0x2a;g 12\n\"b\" - 3\n";
+        let tables = maps::parse(text).unwrap();
+        let mut text = String::new();
+        write(&tables[0], 0, &mut text).unwrap();
+        let all = "count  comm\nand 2 more rows (-n 0 shows all)\n";
+        assert_eq!(text, all);
+        let mut text = String::new();
+        write(&tables[0], 9, &mut text).unwrap();
+        let all = "count  comm\n   12  a\n    f+0x2a\n    g\n    3  b\n    -\n";
+        assert_eq!(text, all);
+        assert_eq!(warnings(&tables[0]).len(), 1);
+        assert_eq!(object(&tables[0])["stackless"], 2);
     }
 
     #[test]

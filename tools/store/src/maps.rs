@@ -61,7 +61,12 @@ pub struct MapTable {
     pub lacking: u64,
     /// If the map measures durations: begins and ends without the other.
     pub unpaired: Option<Unpaired>,
+    /// If a key is a call stack: number of events whose stack found no room.
+    pub stackless: Option<u64>,
 }
+
+/// The name of the key that is the kernel's call stack.
+pub const STACK: &str = "kstack";
 
 /// Begins and ends of durations without the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +137,10 @@ fn table(block: &str) -> Option<MapTable> {
         None => None,
     };
     let keys: Vec<_> = items(definition.keys).collect();
+    let stackless = match keys.iter().any(|key| key == STACK) {
+        true => Some(number("stackless ")?),
+        false => None,
+    };
     let hist = definition.hist.map(|part| part.text.to_owned());
     let before = keys.len() + usize::from(hist.is_some());
     let columns = lines.next()?.split(' ').skip(before).map(str::to_owned);
@@ -147,6 +156,7 @@ fn table(block: &str) -> Option<MapTable> {
         overflow,
         lacking,
         unpaired,
+        stackless,
     })
 }
 
@@ -223,6 +233,13 @@ lacking 0
 event ret count
 syscall_exit_read -17..-16 4
 
+map stacks e by kstack,comm
+overflow 0
+lacking 0
+stackless 6
+kstack comm count
+f+0x2a;g \"a\" 3
+
 map times b max(duration) from a
 overflow 0 0
 lacking 0
@@ -234,7 +251,7 @@ count max(duration)
 
 ";
         let tables = parse(text).unwrap();
-        let [calls, one, sizes, times] = tables.as_slice() else {
+        let [calls, one, sizes, stacks, times] = tables.as_slice() else {
             panic!("{tables:?}");
         };
         assert_eq!((calls.name.as_str(), calls.lacking), ("calls", 2));
@@ -260,6 +277,8 @@ count max(duration)
             dropped: 3,
         };
         assert_eq!(times.unpaired, Some(unpaired));
+        assert_eq!((stacks.stackless, times.stackless), (Some(6), None));
+        assert_eq!(stacks.rows[0].keys, [text("f+0x2a;g"), text("a")]);
         assert_eq!(parse(""), Some(Vec::new()));
         for wrong in [
             "x",

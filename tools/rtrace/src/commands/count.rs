@@ -188,4 +188,7 @@ fn subtract(table: &mut MapTable, before: &MapTable) {
         unpaired.repeated -= before.repeated;
         unpaired.dropped -= before.dropped;
     }
+    if let (Some(stackless), Some(before)) = (&mut table.stackless, before.stackless) {
+        *stackless -= before;
+    }
 }

@@ -300,6 +300,10 @@ mod tests {
                 "argdist syscall_entry_read hist(count)",
             ),
             (
+                "--recipe stackcount -e sched:sched_waking",
+                "stackcount sched:sched_waking by kstack",
+            ),
+            (
                 "--recipe funccount -T vfs_*",
                 "funccount ftrace:function by ip",
             ),

@@ -8,7 +8,7 @@ use std::path::Path;
 use system::{Error, Result};
 
 /// Name and text of each recipe.
-const RECIPES: [(&str, &str); 18] = [
+const RECIPES: [(&str, &str); 20] = [
     ("argdist", include_str!("argdist.map")),
     ("biolatency", include_str!("biolatency.map")),
     ("biosize", include_str!("biosize.map")),
@@ -18,10 +18,12 @@ const RECIPES: [(&str, &str); 18] = [
     ("funccount", include_str!("funccount.map")),
     ("funclatency", include_str!("funclatency.map")),
     ("hardirqs", include_str!("hardirqs.map")),
+    ("offcpustack", include_str!("offcpustack.map")),
     ("offcputime", include_str!("offcputime.map")),
     ("runqlat", include_str!("runqlat.map")),
     ("runqlen", include_str!("runqlen.map")),
     ("softirqs", include_str!("softirqs.map")),
+    ("stackcount", include_str!("stackcount.map")),
     ("syscount", include_str!("syscount.map")),
     ("syslat", include_str!("syslat.map")),
     ("tcpconnlat", include_str!("tcpconnlat.map")),

@@ -249,7 +249,8 @@ impl Metrics {
                 ("dropped", unpaired.dropped),
             ]
         });
-        for (reason, count) in missed.into_iter().chain(unpaired) {
+        let stackless = table.stackless.map(|count| ("stackless", count));
+        for (reason, count) in missed.into_iter().chain(unpaired).chain(stackless) {
             let labels = labels([
                 ("session", session),
                 ("map", &table.name),

@@ -42,10 +42,13 @@ def kernel_memory():
 
 def settled():
     """kernel_memory(), when the kernel has freed what it frees later."""
-    last, now = None, kernel_memory()
-    while last is None or abs(now - last) > 0.1:
+    last = kernel_memory()
+    for _ in range(20):
         time.sleep(0.5)
-        last, now = now, kernel_memory()
+        now = kernel_memory()
+        if abs(now - last) < 0.1:
+            break
+        last = now
     return now
 
 

@@ -46,6 +46,9 @@ CASES = {
 MORE = {
     "calls": ("getppid", "syscalls:syscall_entry_* by event"),
     "event": ("softirq_entry", f"{SOFTIRQ} by event"),
+    "stack": ("sched_switch", f"{SWITCH} by kstack"),
+    "off-cpu-stack": ("sched_switch",
+                      f"{SWITCH} by kstack sum(duration) from {SWITCH} match prev_tid:next_tid"),
 }
 
 # The cases of each other tracer: programs of tools/bench/bpf/maps.bpf.c, and their tables;

@@ -127,8 +127,11 @@ impl<T: ReachedInProgram> Uprobe<T> {
         if on.is_some() {
             return Ok(());
         }
-        let mut consumer = bindings::uprobe_consumer::default();
-        consumer.handler = Some(reached::<T>);
+        #[cfg_attr(linux_6_12, allow(unused_mut))]
+        let mut consumer = bindings::uprobe_consumer {
+            handler: Some(reached::<T>),
+            ..Default::default()
+        };
         #[cfg(not(linux_6_12))]
         if self.at_return {
             consumer.handler = Some(called::<T>);

@@ -102,8 +102,12 @@ impl Analysis for Threads {
             return;
         }
         let thread = self.threads.entry((span.tid, span.life)).or_default();
-        if let Some(comm) = schedule.comm(span.tid).filter(|_| thread.comm.is_empty()) {
-            thread.comm = comm.to_vec();
+        // The name of the thread's last switch may be older, as after an exec.
+        let is_alive = schedule.life(span.tid) == span.life;
+        if let Some(comm) = schedule.comm(span.tid) {
+            if thread.comm.is_empty() || is_alive && thread.comm != comm {
+                thread.comm = comm.to_vec();
+            }
         }
         thread.know(span.tid, schedule);
         let sum = match span.state {

@@ -217,6 +217,20 @@ fn a_preempted_rename_does_not_bring_the_old_name_back() {
 }
 
 /// Each thread with a reused id has its own row. An exec in another thread continues the row of the process.
+/// The recording ends before the thread leaves its CPU under its new name.
+#[test]
+fn a_name_without_a_switch_is_shown() {
+    let dir = TempDir::new().unwrap();
+    let one = packet(0, 0, 0)
+        .switch(10 * US, IDLE, (7, "sh"))
+        .switch_from(20 * US, (7, "sh"), 1, IDLE)
+        .switch(30 * US, IDLE, (7, "sh"));
+    let one = rename(one, 40 * US, 7, "sh", "true").close(60 * US, 8);
+    write(dir.path(), "", &[(0, vec![one])]);
+    let report = json(&["--threads"], dir.path());
+    assert_eq!(named(&report["threads"]["threads"], "tid"), ["true/7"]);
+}
+
 #[test]
 fn rows_of_reports_are_of_one_thread_or_process() {
     let dir = TempDir::new().unwrap();

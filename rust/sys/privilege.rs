@@ -3,7 +3,6 @@
 //! Privileges of a task.
 
 use crate::sys::bindings;
-use kernel::error::to_result;
 use kernel::prelude::*;
 
 /// Whether the current task may see addresses of the kernel: it has `CAP_SYSLOG`, as for /proc/kallsyms. The
@@ -32,7 +31,14 @@ pub(crate) fn may_probe_code() -> Result {
     may(bindings::lockdown_reason_LOCKDOWN_KPROBES)
 }
 
+#[cfg(CONFIG_SECURITY)]
 fn may(what: bindings::lockdown_reason) -> Result {
     // SAFETY: In process context there is a current task.
-    to_result(unsafe { bindings::security_locked_down(what) })
+    kernel::error::to_result(unsafe { bindings::security_locked_down(what) })
+}
+
+/// A kernel without security modules cannot be locked down.
+#[cfg(not(CONFIG_SECURITY))]
+fn may(_: bindings::lockdown_reason) -> Result {
+    Ok(())
 }

@@ -3,10 +3,11 @@
 //! A region of memory in which a channel's trace outlives the kernel that recorded it.
 //!
 //! ```text
-//! 0                 Header METADATA_AT       MetadataWords: which of two texts is the metadata,
-//! and the length of both header.table_at   a Place for each buffer header.metadata_at   the two
-//! texts, metadata_room bytes each place.at          a buffer: its slots, at the next page its
-//! sub-buffers and the reader's
+//! 0                    Header
+//! METADATA_AT          MetadataWords: which of the two texts is the metadata, and the length of both
+//! header.table_at      a Place for each buffer
+//! header.metadata_at   the two texts, metadata_room bytes each
+//! place.at             a buffer: its slots; at the next page its sub-buffers and the reader's
 //! ```
 //!
 //! All numbers are little endian. The ring defines the words of a slot (`ring/image.rs`). A reader

@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! [!]GLOB               functions of the kernel and of modules, by a shell pattern
-//! [!][GLOB]:mod:MODULE  functions of a loaded module; all of them without a pattern [!]0xADDRESS
-//! the function that begins at the address
+//! [!][GLOB]:mod:MODULE  functions of a loaded module; all of them without a pattern
+//! [!]0xADDRESS          the function that begins at the address
 //! ```
 
 use super::caret;

@@ -3,9 +3,11 @@
 //! The state of the system: the lines of the `statedump` file.
 //!
 //! ```text
-//! 1                        the kernel's part, with begin and end threads                  the
-//! kernel's part only EVENT [FIELD=VALUE]...   an event: all its fields, in their order VALUE =
-//! NUMBER | 0xNUMBER | "TEXT"
+//! 1                        the kernel's part, with begin and end
+//! threads                  the kernel's part only
+//! EVENT [FIELD=VALUE]...   an event: all its fields, in their order
+//!
+//! VALUE = NUMBER | 0xNUMBER | "TEXT"
 //! ```
 //!
 //! In a TEXT, `\"` is a quotation mark, `\\` a backslash and `\xHH` any byte except NUL.

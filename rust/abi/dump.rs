@@ -3,8 +3,8 @@
 //! The module's data for a reader of a memory dump of the kernel: the list of the buffers.
 //!
 //! ```text
-//! Root, in the module's data at a multiple of 64; found by its magic and its own address after
-//! that '-> Entry -> Entry -> ...         one for each existing buffer
+//! Root                                in the module's data at a multiple of 64, found by its magic and its own address
+//! '-> Entry -> Entry -> ...           one for each existing buffer
 //!          |-> Trace -> Text           the buffer's trace; the description of its packets
 //!          |-> slots                   the ring defines the words of a slot (ring/image.rs)
 //!          '-> sub-buffers             those of the slots, then the reader's; or two such banks

@@ -5,15 +5,11 @@
  */
 
 #include <err.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-/* Number of attempts, a hundredth of a second apart, to reach a server that may not have started yet. */
-#define TRIES 3000
 
 static char message[128 << 10];
 static size_t length;
@@ -31,16 +27,13 @@ static void add(const char *text)
 static int connected(const char *path)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int server = socket(AF_UNIX, SOCK_SEQPACKET, 0), tries;
+	int server = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
 	if (server < 0 || strlen(path) >= sizeof(at.sun_path))
 		errx(2, "%s: no socket of this name", path);
 	strcpy(at.sun_path, path);
-	for (tries = 1; connect(server, (struct sockaddr *)&at, sizeof(at)); tries++) {
-		if (tries == TRIES || (errno != ENOENT && errno != ECONNREFUSED))
-			err(2, "%s", path);
-		usleep(10000);
-	}
+	if (connect(server, (struct sockaddr *)&at, sizeof(at)))
+		err(2, "%s", path);
 	return server;
 }
 

@@ -87,8 +87,10 @@ def main():
     # Ended children need no wait.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
-        server.bind(sys.argv[1])
+        # Clients connect as soon as the socket has its name.
+        server.bind(sys.argv[1] + ".new")
         server.listen(100)
+        os.rename(sys.argv[1] + ".new", sys.argv[1])
         while True:
             client, _ = server.accept()
             if os.fork() == 0:

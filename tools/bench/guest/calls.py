@@ -7,6 +7,7 @@ tracer record the six registers and the result. ftrace also records paths and bu
 """
 
 import ctypes
+import functools
 import os
 import socket
 import struct
@@ -14,6 +15,14 @@ import time
 
 import tracers
 from tracers.base import FOUR_MIB, SYSCALLS
+
+# Numbers of the calls. arm64 has only the newer forms of some.
+NUMBERS = {
+    "x86_64": {"getppid": 110, "write": 1, "recvfrom": 45, "sendto": 44, "poll": 7, "select": 23, "writev": 20, "access": 21},
+    "aarch64": {"getppid": 173, "write": 64, "recvfrom": 207, "sendto": 206, "ppoll": 73, "pselect6": 72, "writev": 66,
+                "faccessat": 48},
+}[os.uname().machine]
+AT_FDCWD = -100
 
 # Calls are measured in batches. Interrupts add to some of these, so the smallest figure is the result.
 BATCH, BATCHES = 100, 20
@@ -30,7 +39,7 @@ def data(layout, *values):
 
 
 def cases():
-    """The calls: a name, and a function that makes the call."""
+    """The calls that this processor has: a name, and a function that makes the call."""
     fd, _ = (end.detach() for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
     no_fd = -1
     null = os.open("/dev/null", os.O_WRONLY)
@@ -42,15 +51,21 @@ def cases():
     now = data("=QQ", 0, 0)
     parts = data("=QQQQ", *(ctypes.addressof(buffer), 8) * 2)
     path = b"/no/such/file/of/this/name"
-    call = libc.syscall
-    yield "getppid", lambda: call(110)
-    yield "write", lambda: call(1, null, buffer, number(8))
-    yield "recvfrom", lambda: call(45, fd, buffer, number(8), number(socket.MSG_DONTWAIT), None, None)
-    yield "sendto", lambda: call(44, no_fd, buffer, number(8), number(0), address, number(16))
-    yield "poll", lambda: call(7, one, number(1), number(0))
-    yield "select", lambda: call(23, number(1000), members, None, None, now)
-    yield "writev", lambda: call(20, null, parts, number(2))
-    yield "access", lambda: call(21, path, number(0))
+    arguments = {
+        "getppid": (),
+        "write": (null, buffer, number(8)),
+        "recvfrom": (fd, buffer, number(8), number(socket.MSG_DONTWAIT), None, None),
+        "sendto": (no_fd, buffer, number(8), number(0), address, number(16)),
+        "poll": (one, number(1), number(0)),
+        "ppoll": (one, number(1), now, None, number(8)),
+        "select": (number(1000), members, None, None, now),
+        "pselect6": (number(1000), members, None, None, now, None),
+        "writev": (null, parts, number(2)),
+        "access": (path, number(0)),
+        "faccessat": (number(AT_FDCWD), path, number(0)),
+    }
+    for name, nr in NUMBERS.items():
+        yield name, functools.partial(libc.syscall, nr, *arguments[name])
 
 
 def cost(call):

@@ -2,9 +2,8 @@
 """Cost of taking a packet of another CPU and returning it; under icount, with two CPUs. The
 writer's CPU is idle.
 
-rtrace's default interrupts the writer's CPU for each packet that is read, so that the writer has
-no barrier; the module parameter delivery_barrier=1 puts a barrier where the writer finishes a
-packet instead.
+With barrier `reader`, rtrace interrupts the writer's CPU for each packet that is read. With `writer`, it has a
+barrier where the writer finishes a packet instead.
 
 QEMU counts the instructions of both CPUs. Other interrupts of either CPU only add to the count.
 So the figure is the smallest count of many packets. It includes the instructions of the
@@ -18,7 +17,7 @@ import time
 import firing
 import tracers
 from primitives import PACKETS, SITE
-from tracers.base import run
+from tracers.base import run, write
 
 
 def get_and_put(stream):
@@ -31,7 +30,8 @@ def get_and_put(stream):
 
 
 def of_packets(barrier):
-    tracer = tracers.Rtrace(parameters=[f"delivery_barrier={barrier}"])
+    tracer = tracers.Rtrace()
+    write(tracer.channel + "/barrier", barrier)
     os.sched_setaffinity(0, {1})
     tracer.start([SITE], "discard", PACKETS)
     firing.fire(SITE, 30_000)
@@ -47,7 +47,7 @@ def of_packets(barrier):
 
 def of_all(say, quick=None):
     ways = {}
-    for barrier, title in ((0, "the reader interrupts the writer's CPU"), (1, "delivery_barrier=1")):
+    for barrier, title in (("reader", "the reader interrupts the writer's CPU"), ("writer", "barrier=writer")):
         ways[title] = of_packets(barrier)
         say(f"{title}: {ways[title]}")
     return {"tables": {"Getting a packet of another CPU and giving it back": ways}}

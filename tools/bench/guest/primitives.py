@@ -4,22 +4,25 @@ on one CPU, so that nobody else's instructions are counted.
 
 Instructions of a reservation and a commit by either means (rtrace_bench.c), alone in a loop
 whose own cost is taken off. Instructions are not cycles: on a processor, disabling interrupts
-and a LOCK prefix take tens of cycles more than the instructions that they are.
+and a LOCK prefix (on arm64: a barrier) take tens of cycles more than the instructions that they are.
 
 And of an event where every few events finish a packet, without and with a barrier at delivery; and
 of calls of a function that is traced, beside ftrace's tracers.
 """
 
+import os
+
 import firing
 import functions
 import tracers
-from tracers.base import Memory, run
+from tracers.base import Memory, run, write
 
 SITE = "sched_switch"
 LOOPS = 100_000
 MEANS = {
     "local": "local cmpxchg and add (what the ring does)",
-    "locked": "the same with LOCK prefixes",
+    "locked": {"x86_64": "the same with LOCK prefixes",
+               "aarch64": "the same, the cmpxchg fully ordered"}[os.uname().machine],
     "irq-off": "plain loads and stores, interrupts disabled",
     "preempt-off": "plain loads and stores, preemption disabled (not safe against interrupts)",
 }
@@ -36,15 +39,16 @@ def of_means(say):
 
 
 def of_writers(say):
-    for barrier in 0, 1:
-        tracer = tracers.Rtrace(parameters=[f"delivery_barrier={barrier}"])
+    for barrier in "reader", "writer":
+        tracer = tracers.Rtrace()
+        write(tracer.channel + "/barrier", barrier)
         tracer.start([SITE], "discard", PACKETS)
         firing.fire(SITE, 1000)
         cost = firing.ticks_per_event(firing.fire(SITE, 20_000))
         tracer.stop()
         run("rmmod", "rtrace")
-        say(f"delivery_barrier={barrier}: {cost:.1f} per event")
-        yield f"delivery_barrier={barrier}", cost
+        say(f"barrier={barrier}: {cost:.1f} per event")
+        yield f"barrier={barrier}", cost
 
 
 def of_stacks(say):

@@ -25,6 +25,14 @@ HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 is measured, and what it means.
 
 """
+HEAD_ARM64 = """<!-- SPDX-License-Identifier: GPL-2.0 -->
+
+# Performance: the tables for arm64
+
+`ARCH=arm64 scripts/bench --document` writes this file. [performance.md](performance.md) says how each figure
+is measured, and what it means. [performance-tables.md](performance-tables.md) has the figures of x86-64.
+
+"""
 SITES = {"softirq_entry": "softirq_entry", "irq_handler_entry": "irq_handler_entry",
          "sched_switch": "sched_switch", "getppid": "getppid() entry + exit"}
 US = "rtrace"
@@ -178,14 +186,17 @@ def numbers(data, charts):
 CALLS = {"getppid": "getppid()", "write": "write() of 8 bytes", "recvfrom": "recvfrom() without an address",
          "sendto": "sendto() to an IPv4 address", "poll": "poll() of 1 descriptor",
          "select": "select() of 1 descriptor of 1000", "writev": "writev() of 2 buffers",
-         "access": "access() of a path of 26 characters"}
+         "access": "access() of a path of 26 characters",
+         # arm64 has these instead of poll, select and access.
+         "ppoll": "ppoll() of 1 descriptor", "pselect6": "pselect6() of 1 descriptor of 1000",
+         "faccessat": "faccessat() of a path of 26 characters"}
 
 
 def calls(data, charts):
     tracers = data["tracers"]
     yield table("Instructions that tracing adds to a system call: its entry and its exit", ["", *tracers],
                 [[what, *(against(of[name], tracers[US][name]) for of in tracers.values())]
-                 for name, what in CALLS.items()],
+                 for name, what in CALLS.items() if name in tracers[US]],
                 "rtrace and LTTng also record the data that arguments point to, and ftrace records paths and buffers. "
                 "perf and the BPF program record six registers and the result.")
 
@@ -412,7 +423,7 @@ def main(directory, document=None):
     print("\n".join(text))
     if document:
         with open(document, "w") as file:
-            file.write(HEAD + "\n".join(text))
+            file.write((HEAD_ARM64 if "arm64" in document else HEAD) + "\n".join(text))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,11 @@ struct task_struct { char comm[16]; int pid; };
 struct pt_regs;
 #pragma clang attribute pop
 
-/* x86-64. */
+#ifdef __TARGET_ARCH_arm64
+#define NR_GETPPID 173
+#else
 #define NR_GETPPID 110
+#endif
 
 struct comm { char name[16]; };
 struct two { __u64 vec, tid; };

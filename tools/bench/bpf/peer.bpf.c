@@ -19,7 +19,11 @@ struct linux_binprm { const char *filename; };
 struct timer_list { unsigned long expires; void *function; };
 struct hrtimer { void *function; };
 struct pid;
+#ifdef __TARGET_ARCH_arm64
+struct pt_regs { unsigned long regs[31], orig_x0; };
+#else
 struct pt_regs { unsigned long di, si, dx, r10, r8, r9; };
+#endif
 #pragma clang attribute pop
 
 enum id {
@@ -194,12 +198,21 @@ SEC("tp_btf/sys_enter") int BPF_PROG(on_sys_enter, struct pt_regs *regs, long nr
 	}
 	RECORD(call, SYS_ENTER);
 	record->nr = nr;
+#ifdef __TARGET_ARCH_arm64
+	record->args[0] = regs->orig_x0;
+	record->args[1] = regs->regs[1];
+	record->args[2] = regs->regs[2];
+	record->args[3] = regs->regs[3];
+	record->args[4] = regs->regs[4];
+	record->args[5] = regs->regs[5];
+#else
 	record->args[0] = regs->di;
 	record->args[1] = regs->si;
 	record->args[2] = regs->dx;
 	record->args[3] = regs->r10;
 	record->args[4] = regs->r8;
 	record->args[5] = regs->r9;
+#endif
 	SUBMIT();
 }
 

@@ -5,6 +5,7 @@ A run that did not record, or did not drop, what it should ends with an error, n
 figure.
 """
 
+import os
 import time
 
 import firing
@@ -99,7 +100,8 @@ def variants():
     yield "BPF ring buffer", tracers.Bpf()
     yield "LTTng", tracers.Lttng()
     yield "ftrace", tracers.Ftrace("local")
-    yield "ftrace, x86-tsc clock", tracers.Ftrace("x86-tsc")
+    if os.uname().machine == "x86_64":
+        yield "ftrace, x86-tsc clock", tracers.Ftrace("x86-tsc")
     yield "ftrace, record-cmd", tracers.Ftrace("local", record_cmd=True)
     yield "perf", tracers.Perf()
     yield "perf, fields of perf record", tracers.Perf(DEFAULT)

@@ -5,6 +5,7 @@ CPU, in discard mode.
 As in instructions.py: a run that did not record what it should ends with an error.
 """
 
+import os
 import subprocess
 
 import firing
@@ -21,7 +22,8 @@ EVENT = f"power:{SITE}"
 # At that tracepoint, and at the begin and return of a function.
 AT_TRACEPOINT = f"t:bench/frequency {SITE} state=$arg1:u32 cpu_id=$arg2:u32"
 FUNCTION = f"rtrace_bench:{functions.FUNCTION}"
-AT_FUNCTION = [f"p:bench/called {FUNCTION} first=%di:u32 second=%si:u32", f"r:bench/returned {FUNCTION} ret=$retval:u64"]
+FIRST, SECOND = {"x86_64": ("%di", "%si"), "aarch64": ("%x0", "%x1")}[os.uname().machine]
+AT_FUNCTION = [f"p:bench/called {FUNCTION} first={FIRST}:u32 second={SECOND}:u32", f"r:bench/returned {FUNCTION} ret=$retval:u64"]
 CALLED, RETURNED = "bench:called", "bench:returned"
 
 

@@ -13,7 +13,7 @@ import subprocess
 from .base import ALL, FOUR_MIB, GETPPID, SYSCALLS, Outcome, Tracer, read, run
 from .ftrace import FIELDS, ROOT
 
-SYS_PERF_EVENT_OPEN = 298
+SYS_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
 TYPE_TRACEPOINT = 2
 IP, TID, TIME, CALLCHAIN, ID, CPU, PERIOD, RAW = 1, 2, 4, 32, 64, 128, 256, 1024
 DISABLED, WATERMARK, KERNEL_CALLCHAIN, WRITE_BACKWARD = 1 << 0, 1 << 14, 1 << 22, 1 << 27

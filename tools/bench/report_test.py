@@ -72,6 +72,25 @@ class Report(unittest.TestCase):
         self.assertIn("primitives was measured once", done.stderr)
 
 
+class Arm64(unittest.TestCase):
+    """The page of arm64."""
+
+    def test_its_calls_and_its_title(self):
+        calls = {"tracers": {"rtrace": {"getppid": 300.0, "ppoll": 1000.0}, "LTTng": {"getppid": 1500.0, "ppoll": 2500.0}}}
+        with tempfile.TemporaryDirectory() as directory:
+            os.mkdir(f"{directory}/again")
+            for path, text in (("versions", "rtrace test\n"), ("calls.json", json.dumps(calls)), ("again/calls.json", json.dumps(calls))):
+                with open(f"{directory}/{path}", "w") as file:
+                    file.write(text)
+            document = f"{directory}/performance-tables-arm64.md"
+            subprocess.run([sys.executable, REPORT, directory, document], stdout=subprocess.DEVNULL, check=True)
+            with open(document) as file:
+                page = file.read()
+        self.assertIn("# Performance: the tables for arm64", page)
+        self.assertRegex(page, r"\| ppoll\(\) of 1 descriptor +\| 1000 +\| 2500 \(2\.5x\) +\|")
+        self.assertNotIn("| poll()", page)
+
+
 class Out(unittest.TestCase):
     """Workloads and the ways out, from files to table."""
 

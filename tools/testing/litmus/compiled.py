@@ -15,7 +15,7 @@ import sys
 
 # An access of 64 bits: other fields of a ring are narrower.
 PLAIN = re.compile(r"(ldr|str)\tx\d+, \[x\d+(?:, #(\d+))?\]!?$")
-ORDERED = re.compile(r"(ldar|stlr)\t")
+ORDERED = re.compile(r"(ldar|stlr|ldxr|stxr)\t")
 EXCHANGE = re.compile(r"(cas|ldadd)\t")
 JUMP = re.compile(r"(b|b\.\w+|cbn?z|tbn?z)\t(?:.*, )?([0-9a-f]+) <")
 
@@ -45,8 +45,9 @@ def step(text):
     return None
 
 
-def paths(code, everything):
-    """The steps of each path through a function, without going round a loop."""
+def paths(code, everything, wanted):
+    """The steps of each path through a function, without going round a loop: only those that can be a wanted one."""
+    wanted = {*wanted, *(["dmb ish"] if "dmb ishld" in wanted else [])}
     at = {address: index for index, (address, _) in enumerate(code)}
     todo = [(0, (), frozenset())]
     seen = set()
@@ -58,7 +59,7 @@ def paths(code, everything):
             seen.add((index, steps))
             visited |= {index}
             text = code[index][1]
-            if made := step(text):
+            if (made := step(text)) in wanted:
                 steps += (made,)
             jump = JUMP.match(text)
             if jump:
@@ -67,7 +68,7 @@ def paths(code, everything):
                     # Out of line is the loop of a processor without LSE. The instruction before it replaces the jump.
                     found = EXCHANGE.match(everything.get(target - 4, ""))
                     if jump[1] == "b" and found and everything[target].startswith("ldxr\t"):
-                        steps += (found[1],)
+                        steps += (found[1],) if found[1] in wanted else ()
                     elif jump[1] == "b":
                         break
                 elif jump[1] == "b":
@@ -88,7 +89,7 @@ def program(text, number):
         words = re.split(r"[ ,]+", row.split("|")[number].strip().lower())
         if words[0] == "dmb":
             yield " ".join(words)
-        elif words[0] in ("ldar", "stlr", "cas"):
+        elif words[0] in ("ldar", "stlr", "ldxr", "stxr", "cas"):
             yield words[0]
         elif words[0] in ("ldr", "str"):
             yield f"{words[0]} {variables[words[2].strip('[]').upper()]}"
@@ -116,15 +117,17 @@ def main():
                 faults.append(f"{label}: the program itself lacks: {', '.join(steps)}")
             wanted = [re.sub(r"\w+\+", "+", one) for one in steps]
             room, _, member = function.rpartition("::")
-            name = re.compile(rf"\b{re.escape(room)}\b.*::{re.escape(member)}(::<.*>)?$")
-            found = [list(paths(body, everything)) for full, body in code if name.search(full)]
+            # A function of C has no room.
+            name = re.compile(rf"\b{re.escape(room)}\b.*::{re.escape(member)}(::<.*>)?$" if room else rf"^{member}$")
+            found = [list(paths(body, everything, wanted)) for full, body in code if name.search(full)]
             if not found:
                 faults.append(f"{label}: the module has no function {function}")
                 continue
             # A function with a parameter has several bodies; some only call another function.
-            made = [one for body in found for one in body]
-            right = [has(one, wanted) for one in made]
-            if not any(right) or not some and right != [wanted[-1] in one for one in made]:
+            found = [[(has(one, wanted), wanted[-1] in one) for one in made] for made in found]
+            found = [made for made in found if any(last for _, last in made)]
+            right = all(any(one for one, _ in made) if some else all(one == last for one, last in made) for made in found)
+            if not found or not right:
                 faults.append(f"{label}: not on each path of {function}: {', '.join(steps)}")
             compared += 1
     print("\n".join([*faults, f"{compared} programs compared"]))

@@ -132,6 +132,7 @@ impl SharedWord {
 
 /// Prevents the compiler from moving memory accesses across this call (`barrier()`).
 #[inline(always)]
+#[allow(dead_code)] // The module for arm64 does not call it.
 pub fn compiler_barrier() {
     // SAFETY: No instruction. Without `nomem` the compiler must assume an access to memory.
     unsafe { asm!("", options(nostack, preserves_flags)) };

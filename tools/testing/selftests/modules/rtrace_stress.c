@@ -121,6 +121,25 @@ static void fire_huge(struct cpu_state *this, const struct stress_record *record
 	rtrace_event_emit(huge_event, bytes, STRESS_HUGE, NULL);
 }
 
+#ifdef CONFIG_ARM64
+/*
+ * Turns this CPU's watchpoints of kernel addresses on or off. arm64 steps over an access that hits a watchpoint only if
+ * the event has no handler of its own; otherwise the access hits it again forever. So they are on only while a record
+ * with the breakpoint is fired, until the first hit.
+ */
+static void watch(bool on)
+{
+	u64 control = read_sysreg(mdscr_el1) & ~MDSCR_EL1_KDE;
+
+	write_sysreg(on ? control | MDSCR_EL1_KDE : control, mdscr_el1);
+	isb();
+}
+#else
+static void watch(bool on)
+{
+}
+#endif
+
 /*
  * Fires the next record of this CPU and context. The same context does not interrupt this code:
  * preemption, softirqs or interrupts are off, as in that context.
@@ -150,7 +169,11 @@ static void fire(struct cpu_state *this, enum stress_context who)
 		text[at] = stress_byte(check, at);
 	text[len] = 0;
 	WRITE_ONCE(this->armed, trap);
+	if (trap)
+		watch(true);
 	rtrace_event_emit(record_event, record, sizeof(*record), text);
+	if (trap)
+		watch(false);
 	WRITE_ONCE(this->armed, false);
 }
 
@@ -168,6 +191,7 @@ static void trapped(struct perf_event *event, struct perf_sample_data *data, str
 	struct cpu_state *this = this_cpu_ptr(states);
 	u32 most = READ_ONCE(burst);
 
+	watch(false);
 	if (!READ_ONCE(this->armed))
 		return;
 	WRITE_ONCE(this->armed, false);

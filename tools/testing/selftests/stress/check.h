@@ -13,7 +13,7 @@
 
 #include "record.h"
 
-#define MAX_CPUS 64
+#define MAX_CPUS 512
 #define PAGE 4096
 
 /* Copied from rust/abi/packet.rs and header.rs, so that a change is noticed. */

@@ -37,7 +37,7 @@
 #define FLUSH 0x0000f703
 #define TAKE_ALL 0x8008f707
 
-#define MAX_CPUS 64
+#define MAX_CPUS 512
 
 static const char *streams = "/sys/kernel/debug/rtrace/sessions/default/channels/channel0";
 static unsigned int pause_us = 2000;

@@ -31,13 +31,14 @@ macro_rules! alternative {
 }
 
 /// A template for `asm!`: the instruction `$atomic` of the Large System Extensions; the other instructions, in place
-/// of it, on a processor without them. These are out of line. The operand `capability` is [`LSE`].
+/// of it, on a processor without them. These are out of line, and end at the label 666: a conditional branch to 662 could
+/// be too far. The operand `capability` is [`LSE`].
 #[cfg(MODULE)]
 macro_rules! lse {
     ($atomic:literal, $($without:literal),+) => {
         concat!(
             ".arch_extension lse\n",
-            alternative!("b 665f", $atomic, "665:", $($without,)+ "b 662b"),
+            alternative!("b 665f", $atomic, "665:", $($without,)+ "666:", "b 662b"),
         )
     };
 }

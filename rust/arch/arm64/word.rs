@@ -53,7 +53,7 @@ impl LocalWord {
                     "cas {found}, {new}, [{word}]",
                     "ldxr {found}, [{word}]",
                     "cmp {found}, {old}",
-                    "b.ne 662b",
+                    "b.ne 666f",
                     "stxr {again:w}, {new}, [{word}]",
                     "cbnz {again:w}, 665b"
                 ),
@@ -280,7 +280,7 @@ impl SharedWord {
                     "cas {found}, {new}, [{word}]",
                     "ldxr {found}, [{word}]",
                     "cmp {found}, {old}",
-                    "b.ne 662b",
+                    "b.ne 666f",
                     "stxr {again:w}, {new}, [{word}]",
                     "cbnz {again:w}, 665b"
                 ),

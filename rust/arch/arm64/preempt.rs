@@ -39,6 +39,25 @@ impl NoPreempt {
     }
 }
 
+/// A template for `asm!`: instructions that are executed if `count` is 0, out of line.
+#[cfg(not(CONFIG_KASAN))]
+macro_rules! if_zero {
+    ($($instruction:literal),+) => {
+        concat!(
+            "cbz {count}, 3f\n2:\n.subsection 1\n3:\n",
+            $($instruction, "\n",)+
+            "b 2b\n.previous",
+        )
+    };
+}
+/// In line: the instrumented code is larger than the 1 MiB that a conditional branch reaches.
+#[cfg(CONFIG_KASAN)]
+macro_rules! if_zero {
+    ($($instruction:literal),+) => {
+        concat!("cbnz {count}, 2f\n", $($instruction, "\n",)+ "2:")
+    };
+}
+
 impl Drop for NoPreempt {
     /// As `preempt_enable_notrace()`. The word is 0 only if nothing disables preemption and a reschedule is due. It is
     /// read after the count was written, because an interrupt may request a reschedule, or do it, until then.
@@ -49,7 +68,7 @@ impl Drop for NoPreempt {
         }
         // SAFETY:
         // - Undoes the increment of `new`.
-        // - The called function saves all registers but the link register. The call, out of line, saves that in a frame
+        // - The called function saves all registers but the link register. The code of the call saves that in a frame
         //   record. So the compiler need not save it in each probe.
         // - `nostack` despite the push: kernel code has no red zone, so it overwrites no data of the caller.
         unsafe {
@@ -58,16 +77,12 @@ impl Drop for NoPreempt {
                 "sub {count:w}, {count:w}, 1",
                 "str {count:w}, [{task}, {at}]",
                 "ldr {count}, [{task}, {at}]",
-                "cbz {count}, 3f",
-                "2:",
-                ".subsection 1",
-                "3:",
-                "stp x29, x30, [sp, -16]!",
-                "mov x29, sp",
-                "bl {schedule}",
-                "ldp x29, x30, [sp], 16",
-                "b 2b",
-                ".previous",
+                if_zero!(
+                    "stp x29, x30, [sp, -16]!",
+                    "mov x29, sp",
+                    "bl {schedule}",
+                    "ldp x29, x30, [sp], 16"
+                ),
                 task = in(reg) current(),
                 count = out(reg) _,
                 at = const COUNT,

@@ -69,8 +69,9 @@ def compare(trace):
     of_top += sum(table["unknown_calls"] for table in top)
     same("calls that began", {"all": begun}, {"top": {"all": of_top}})
 
-    irq = {(row["kind"] == "hard", row["name"]): row["total_ns"] for row in report["irq"]["interrupts"]}
-    same("interrupts", {name: total for name, total in irq.items() if total > 0}, {"--chrome": totals(
+    # Several interrupts may have one name: those between CPUs on arm64.
+    irq = totals(((row["kind"] == "hard", row["name"]), row["total_ns"]) for row in report["irq"]["interrupts"])
+    same("interrupts", irq, {"--chrome": totals(
         (("irq" in event["args"], event["name"]), ns(event))
         for event in slices if "irq" in event["args"] or "softirq" in event["args"])})
 

@@ -13,7 +13,7 @@ use crate::session::given::Given;
 use crate::session::setup::Setup;
 use analysis::choice::Choice as Part;
 use control::{BufferSize, Mode};
-use decode::is_call;
+use decode::{is_call, Architecture};
 use network::{Credentials, Security};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -295,6 +295,10 @@ fn unprinted(args: &ShowArgs) -> Vec<&'static str> {
     if !has("close") || args.summary || args.summary_only {
         return Vec::new();
     }
-    let replacing = REPLACING.into_iter().filter(|call| !has(call));
+    // arm64 has no dup2.
+    let exists = |call: &&str| decode::number(Architecture::HERE, call).is_some();
+    let replacing = REPLACING
+        .into_iter()
+        .filter(|call| exists(call) && !has(call));
     PROCESSES.into_iter().chain(replacing).collect()
 }

@@ -8,6 +8,7 @@ pub(super) mod number;
 use self::number::TaskNumber;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::task;
+use crate::record::memory::UnalignedInteger;
 use crate::sys::bindings;
 use crate::sys::tracepoint::Arg;
 use core::hint::assert_unchecked;
@@ -43,7 +44,15 @@ impl Task {
     #[inline(always)]
     pub(crate) fn comm(&self) -> [u8; 16] {
         // SAFETY: 16 bytes of a live task; a renaming at this moment may mix two names.
-        unsafe { (&raw const (*self.0.get()).comm).cast::<[u8; 16]>().read() }
+        unsafe {
+            let comm = (&raw const (*self.0.get()).comm).cast::<[u8; 16]>();
+            if u64::IS_COMPILED {
+                return comm.read();
+            }
+            // The compiler would read byte by byte, because an array of bytes may have any address.
+            let words = [u64::load(comm.cast()), u64::load(comm.cast::<u8>().add(8))];
+            (&raw const words).cast::<[u8; 16]>().read()
+        }
     }
 
     /// Thread ids are below this one (`PID_MAX_LIMIT`).

@@ -3,6 +3,7 @@
 //! Kprobes: callbacks where kernel code is reached, and where a function returns.
 
 use crate::sys::args::Registers;
+use crate::sys::errno::eilseq;
 use crate::sys::{bindings, privilege};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -178,9 +179,15 @@ impl<P: Kind, T> Registered<P, T> {
         // the symbol's text and the handlers' data.
         let registered = unsafe { P::REGISTER(entry.cast()) };
         if let Err(error) = kernel::error::to_result(registered) {
-            // SAFETY: The pointer is from `into_raw`. No other code has it.
-            drop(unsafe { KBox::from_raw(entry) });
-            return Err(error);
+            // SAFETY: The pointer is from `into_raw`. No other code has it. The kernel has stored the address that it
+            // found for the symbol, or 0.
+            let is_aligned = unsafe {
+                let is_aligned = (*P::kprobe(entry.cast())).addr.is_aligned();
+                drop(KBox::from_raw(entry));
+                is_aligned
+            };
+            // arm64 says `EINVAL` for an address within an instruction.
+            return Err(if is_aligned { error } else { eilseq() });
         }
         let entry = NonNull::new(entry).ok_or(EINVAL)?;
         // INVARIANT: The probe was registered above. No code moves it.

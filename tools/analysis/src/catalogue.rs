@@ -4,7 +4,13 @@
 
 use super::whose::Whose;
 use ctf::{EventLayout, Metadata, StreamClass, Value};
+use decode::Architecture;
 use std::collections::BTreeMap;
+
+/// Returns the processor that a trace with this description is of.
+pub fn architecture(metadata: &Metadata) -> Architecture {
+    Architecture::named(metadata.env.get("architecture").map(String::as_str))
+}
 
 /// Identity of an event: its stream class, and its id in that class.
 pub type EventKey = (u32, u32);
@@ -27,6 +33,11 @@ impl<'a> Catalogue<'a> {
             }
         }
         Self { metadata, events }
+    }
+
+    /// Returns the processor that the trace is of.
+    pub fn architecture(&self) -> Architecture {
+        architecture(self.metadata)
     }
 
     /// Returns the event with this name.

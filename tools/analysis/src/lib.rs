@@ -45,7 +45,7 @@ mod threads;
 pub mod whose;
 
 pub use by_event::ByEvent;
-pub use catalogue::{bits, integer, key, text, Catalogue, EventKey};
+pub use catalogue::{architecture, bits, integer, key, text, Catalogue, EventKey};
 pub use profile::{unit_of, Named, Sampled};
 pub use question::Question;
 pub use threads::Sort;

@@ -16,6 +16,7 @@ use super::whose::Owner;
 use super::{bits, integer, key, text, Catalogue, EventKey, Moment};
 use calls::CALLS;
 use ctf::{Event, EventLayout};
+use decode::number;
 use std::sync::Arc;
 use tables::Tables;
 
@@ -103,12 +104,13 @@ impl Descriptors {
         })
     }
 
-    /// Creates the descriptors for a trace with all calls that detach a descriptor from its file. In other
-    /// traces a descriptor may refer to another file than the one recorded for it.
+    /// Creates the descriptors for a trace with all calls of its processor that detach a descriptor from its file.
+    /// In other traces a descriptor may refer to another file than the one recorded for it.
     pub fn sure(catalogue: &Catalogue<'_>) -> Option<Self> {
         let has = |call: &&str| {
             let mut edges = ["entry", "exit"].iter();
-            edges.all(|edge| catalogue.event(&format!("syscall_{edge}_{call}")).is_some())
+            number(catalogue.architecture(), call).is_none()
+                || edges.all(|edge| catalogue.event(&format!("syscall_{edge}_{call}")).is_some())
         };
         if !calls::FREE.iter().all(has) {
             return None;

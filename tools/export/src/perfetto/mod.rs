@@ -12,9 +12,8 @@ use super::format::{Format, Loss, Now};
 use super::values::Line;
 use ahash::HashMap;
 use analysis::schedule_events::{Fork, ForkFields, StateFields, THREAD_STATE};
-use analysis::{integer, key, text, ByEvent, Catalogue, EventKey};
+use analysis::{architecture, integer, key, text, ByEvent, Catalogue, EventKey};
 use ctf::{Event, EventLayout, Metadata};
-use decode::Architecture;
 use events::{line, Mapping};
 use prost::Message;
 use proto::{
@@ -73,11 +72,6 @@ pub struct Perfetto<'a> {
     /// Known parents by process. Each description of a process includes its parent.
     parents: HashMap<i64, i64>,
     bytes: Vec<u8>,
-}
-
-/// The architecture of a trace.
-fn architecture(metadata: &Metadata) -> Architecture {
-    Architecture::named(metadata.env.get("architecture").map(String::as_str))
 }
 
 impl<'a> Perfetto<'a> {

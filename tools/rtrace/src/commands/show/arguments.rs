@@ -4,10 +4,10 @@
 
 use super::pointed::Pointed;
 use super::wanted::{CallFilter, Wanted};
-use analysis::bits;
 use analysis::descriptors::makes_descriptor;
 use analysis::durations::call_duration;
 use analysis::syscalls::{edge, CallName, Edge};
+use analysis::{architecture, bits};
 use ctf::{Event, EventLayout, FieldLayout, Metadata, Type, Value};
 use decode::{Architecture, Meaning};
 use std::borrow::Cow;
@@ -116,8 +116,7 @@ impl Form {
             CallName::Own(name) if kind != Kind::Event => Some(name.as_str()),
             _ => None,
         };
-        let architecture =
-            Architecture::named(metadata.env.get("architecture").map(String::as_str));
+        let architecture = architecture(metadata);
         let contexts = class.map_or(&[][..], |class| &class.contexts);
         let mut contexts = fields(contexts, None, architecture);
         contexts.retain(|context| !HEAD.contains(&context.name.as_str()));

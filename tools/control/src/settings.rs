@@ -57,11 +57,13 @@ impl BufferSize {
         subbuf_count: 4,
     };
 
-    /// The smallest buffer, for a channel that records nothing.
-    pub const LEAST: Self = Self {
-        subbuf_size: 4096,
-        subbuf_count: 2,
-    };
+    /// The smallest buffer that the running kernel allows, for a channel that records nothing.
+    pub fn smallest() -> Self {
+        Self {
+            subbuf_size: rustix::param::page_size() as u64,
+            subbuf_count: 2,
+        }
+    }
 
     /// The next larger buffer to try: first larger sub-buffers, up to 1 MiB, then more of them, up to the largest
     /// that can be written.

@@ -73,7 +73,7 @@ fn patterns_go_to_the_channel_before_them() {
     assert_eq!(channels, expected);
     // An unused channel takes as little memory as it can.
     let record = recorded("--channel one -e b");
-    assert_eq!(record.setup.channels[0].size, Some(BufferSize::LEAST));
+    assert_eq!(record.setup.channels[0].size, Some(BufferSize::smallest()));
     assert_eq!(record.setup.channels[1].size, Some(BufferSize::DEFAULT));
     for (words, said) in [
         ("-e a --channel one", "channel `one` has no events"),

@@ -100,7 +100,7 @@ impl<'a> Earlier<'a> {
             channel.set_events::<&str>(&[])?;
             channel.set_aux_size(0)?;
             channel.apply(&Settings {
-                size: BufferSize::LEAST,
+                size: BufferSize::smallest(),
                 ..settings
             })?;
             say(format_args!(

@@ -100,7 +100,7 @@ impl Setup {
         let alone = self.channels.len() == 1;
         for first in self.channels.iter_mut().filter(|c| c.is_first()) {
             if first.events.is_none() && !alone {
-                first.size.get_or_insert(BufferSize::LEAST);
+                first.size.get_or_insert_with(BufferSize::smallest);
             }
             first.events.get_or_insert_default();
         }

@@ -9,6 +9,7 @@ import fcntl
 import os
 import select
 import struct
+import subprocess
 import sys
 import time
 from collections import namedtuple
@@ -51,6 +52,13 @@ def start():
 
 def stop():
     write(R + "/enable", 0)
+
+
+def unload():
+    """Unloads the module. A mounted file system holds it."""
+    if files := os.environ.get("RTRACE_FILES"):
+        subprocess.run(["umount", "-l", files], check=True)
+    subprocess.run(["rmmod", "rtrace"], check=True)
 
 
 def stats():

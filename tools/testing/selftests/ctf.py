@@ -17,7 +17,8 @@ HEADER = struct.Struct("<I16sIQQQQQQQI")
 Header = collections.namedtuple(
     "Header", "magic uuid stream_id instance begin end content size seq discarded cpu")
 MAGIC = 0xC1FC1FC1
-PAGE = 4096
+# The size of a packet is a multiple of this.
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Invalid(Exception):

@@ -176,7 +176,7 @@ class Model:
 
     def configure(self, name, session):
         channel = self.pick(session.channels)
-        file, value = self.pick((("subbuf_size", "4096"), ("subbuf_size", "65536"), ("mode", "discard"),
+        file, value = self.pick((("subbuf_size", str(PAGE)), ("subbuf_size", "65536"), ("mode", "discard"),
                                  ("mode", "overwrite"), ("subbuf_size", "5000")))
         wrong = errno.EINVAL if value == "5000" else None
         if self.must_write(f"sessions/{name}/channels/{channel}/{file}", value, self.busy(session) or wrong):

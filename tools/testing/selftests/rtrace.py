@@ -18,6 +18,8 @@ R = os.environ.get("RTRACE_FILES") or "/sys/kernel/debug/rtrace"
 S = R + "/sessions/default"
 C = S + "/channels/channel0"
 PAGE = os.sysconf("SC_PAGE_SIZE")
+# Number of events per 4 KiB of a buffer that is made of pages: a page of 16 KiB holds four times as many.
+SCALE = PAGE // 4096
 
 # Copied from rust/abi/ioctl.rs, so that a change there is noticed.
 GET_PACKET = 0x8020F701

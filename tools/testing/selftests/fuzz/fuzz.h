@@ -4,11 +4,12 @@
 #define FUZZ_H
 
 #include <stddef.h>
+#include <unistd.h>
 
 #include "record.h"
 
 #define BUFFER (128 << 10)
-#define PAGE 4096
+#define PAGE ((u64)sysconf(_SC_PAGESIZE))
 #define lengthof(array) (sizeof(array) / sizeof((array)[0]))
 
 /* random.c */

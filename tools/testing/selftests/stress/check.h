@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "record.h"
 
 #define MAX_CPUS 512
-#define PAGE 4096
 
 /* Copied from rust/abi/packet.rs and header.rs, so that a change is noticed. */
 #define PACKET_MAGIC 0xc1fc1fc1u
@@ -202,7 +202,7 @@ static void check_header(const struct packet_header *header, const struct packet
 	equal("cpu_id", header->cpu_id, (u64)at_cpu);
 	equal("stream_instance_id", header->stream_instance_id, (u64)at_cpu);
 	equal("content beyond the byte", header->content_size % 8, 0);
-	equal("size beyond the page", header->packet_size % (PAGE * 8), 0);
+	equal("size beyond the page", header->packet_size % (sysconf(_SC_PAGESIZE) * 8), 0);
 	expect(header->content_size >= sizeof(*header) * 8 &&
 	       header->content_size <= header->packet_size, "content");
 	expect(header->timestamp_begin <= header->timestamp_end, "ends before it begins");

@@ -27,7 +27,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SIZE 4096
+#define SIZE ((size_t)sysconf(_SC_PAGESIZE))
 #define NOBODY 65534
 
 /* Makes the call; it fails when the memory becomes unavailable. */

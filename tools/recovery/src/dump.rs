@@ -7,7 +7,7 @@ use crate::recovered::{Recovered, Writer};
 use crate::remains::{self, Buffer, Stream};
 use ctf::{Metadata, StreamName};
 use rtrace_abi::dump::{DumpEntry, DumpText, DumpTrace as Listed, Root, MAGIC, VERSION};
-use rtrace_abi::region::checksum;
+use rtrace_abi::region::{checksum, PAGE};
 use rtrace_ring::image::Image;
 use std::collections::HashSet;
 use std::path::Path;
@@ -174,6 +174,7 @@ impl Trace {
                     stream_id: entry.stream_id,
                     subbuf_size: entry.subbuf_size,
                     subbuf_count: entry.subbuf_count,
+                    page: PAGE,
                     slots,
                     banks: banks.each_ref().map(Vec::as_slice),
                 }

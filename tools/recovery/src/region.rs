@@ -6,7 +6,7 @@
 use crate::remains::{self, Buffer, Stream};
 use ctf::Metadata;
 use rtrace_abi::region::{
-    checksum, BufferPlace, MetadataWords, NoHeader, RegionHeader, METADATA_AT,
+    checksum, BufferPlace, MetadataWords, NoHeader, RegionHeader, METADATA_AT, PAGE,
 };
 use rtrace_ring::image::Image;
 use std::collections::BTreeMap;
@@ -46,6 +46,10 @@ impl<'a> Region<'a> {
         }
         if let Some(why) = remains::refusal(header.subbuf_size, header.subbuf_count) {
             return Err(why);
+        }
+        let page = header.table_at;
+        if !page.is_power_of_two() || !(PAGE..=header.subbuf_size).contains(&page) {
+            return Err(format!("pages of {page} bytes are impossible"));
         }
         let text = metadata(bytes, &header).ok_or("its metadata are damaged")?;
         let metadata = Metadata::parse(text).map_err(|error| error.to_string())?;
@@ -104,6 +108,7 @@ impl<'a> Region<'a> {
             stream_id: self.header.stream_id,
             subbuf_size: self.header.subbuf_size,
             subbuf_count: self.header.subbuf_count,
+            page: self.header.table_at,
             slots,
             banks: [subbufs, &[]],
         };

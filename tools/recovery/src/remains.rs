@@ -23,6 +23,8 @@ pub struct Buffer<'a> {
     pub subbuf_size: u64,
     /// The number of sub-buffers, without the reader's.
     pub subbuf_count: u64,
+    /// Bytes of a page. The size of the open packet becomes a multiple of it.
+    pub page: u64,
     /// The slots.
     pub slots: &'a [u8],
     /// The sub-buffers of its two banks of memory. A missing bank is empty.
@@ -173,7 +175,7 @@ impl<'a> Buffer<'a> {
         }
         header.timestamp_end = prefix.last;
         header.content_size = committed * 8;
-        header.packet_size = committed.next_multiple_of(PAGE) * 8;
+        header.packet_size = committed.next_multiple_of(self.page) * 8;
         Some(Packet {
             header,
             events: content.get(PacketHeader::SIZE..)?,

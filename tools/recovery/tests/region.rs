@@ -209,6 +209,18 @@ fn sizes_are_not_believed() {
             ..header
         },
         RegionHeader {
+            table_at: 0,
+            ..header
+        },
+        RegionHeader {
+            table_at: u64::MAX,
+            ..header
+        },
+        RegionHeader {
+            table_at: 2 * header.subbuf_size,
+            ..header
+        },
+        RegionHeader {
             metadata_at: u64::MAX,
             ..header
         },
@@ -229,10 +241,6 @@ fn sizes_are_not_believed() {
     let empty = [
         RegionHeader {
             subbuf_count: 1 << 62,
-            ..header
-        },
-        RegionHeader {
-            table_at: u64::MAX,
             ..header
         },
         RegionHeader {

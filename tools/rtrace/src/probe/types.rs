@@ -5,7 +5,10 @@
 use super::spec::TRACEPOINT;
 use anyhow::{bail, Context};
 use btf_rs::{Backend, Btf, BtfType, FuncProto, Struct, Type};
-use std::fs;
+use rustix::fs::{memfd_create, MemfdFlags};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Prefix of a function that has the name of a tracepoint after it. Its parameters are the handler's own one, followed
@@ -43,10 +46,17 @@ pub fn tracepoints(folder: &Path, picks: impl Fn(&str) -> bool) -> anyhow::Resul
     Ok(found)
 }
 
-/// Opens the types of the kernel itself. The file is mapped, not read: a command needs few of the many types, and
-/// reading all of them takes most of the command's time. (The kernel's file can be mapped since 6.16.)
+/// Opens the types of the kernel itself. Types of a mapped file are parsed when they are needed. A command needs few of
+/// the many types, and parsing all of them takes most of the command's time. A kernel before 6.16 refuses to map its
+/// file: then this maps a copy in memory.
 fn kernel(file: &Path) -> anyhow::Result<Btf> {
-    let types = Btf::from_file_with_backend(file, Backend::Mmap);
+    let map = |file: &Path| Btf::from_file_with_backend(file, Backend::Mmap);
+    let types = map(file).or_else(|_| -> anyhow::Result<Btf> {
+        let mut copy = File::from(memfd_create("btf", MemfdFlags::CLOEXEC)?);
+        copy.write_all(&fs::read(file)?)?;
+        let path = format!("/proc/self/fd/{}", copy.as_raw_fd());
+        Ok(map(Path::new(&path))?)
+    });
     types.with_context(|| format!("{}: the kernel's types cannot be read", file.display()))
 }
 

@@ -76,7 +76,7 @@ fn a_machine_that_can_record_has_no_fault() {
 #[test]
 fn an_old_kernel_is_replaced() {
     let old = |machine: &Machine| {
-        let release = "6.12.57+deb13-amd64\n";
+        let release = "6.11.10+deb13-amd64\n";
         machine.write("proc/sys/kernel/osrelease", release).unwrap();
         machine.without_module().unwrap();
     };
@@ -151,6 +151,18 @@ fn a_module_is_loaded_or_built() {
         next().unwrap(),
         format!("module: dkms autoinstall -k {RELEASE}")
     );
+    // The build for Debian 13's own kernel takes crates of a later one.
+    let own = "6.12.57+deb13-amd64";
+    machine.write("proc/sys/kernel/osrelease", own).unwrap();
+    machine
+        .write(&format!("lib/modules/{own}/build/Makefile"), "")
+        .unwrap();
+    assert_eq!(next().unwrap(), "source: apt install linux-source-6.12");
+    machine.remove("usr/src/linux-source-7.2.tar.xz").unwrap();
+    machine
+        .write("usr/src/linux-source-6.12.tar.xz", "")
+        .unwrap();
+    assert_eq!(next().unwrap(), "source: apt install linux-source-7.2");
 }
 
 #[test]

@@ -15,8 +15,11 @@ use std::path::Path;
 use std::process::Command;
 use terminal::{print, print_json, BAD, GOOD};
 
-/// The oldest kernel that the module builds for.
+/// The oldest kernel that the module builds for, except Debian 13's own.
 const OLDEST: (u32, u32) = (7, 2);
+
+/// Debian 13's own kernel. Its build needs the crates of OLDEST (scripts/graft-crates). Only on x86-64.
+const TRIXIE: (u32, u32) = (6, 12);
 
 /// The options that the module needs of the kernel (scripts/check-kdir).
 const NEEDED: [&str; 7] = [
@@ -181,6 +184,7 @@ fn kernel(machine: &Machine) -> Finding {
     let release = &machine.release;
     match version(release) {
         Some(found) if found >= OLDEST => Good(release.clone()),
+        Some(TRIXIE) if cfg!(target_arch = "x86_64") => Good(release.clone()),
         Some(_) => {
             let (major, minor) = OLDEST;
             let (id, codename) = machine.distribution();
@@ -241,18 +245,28 @@ fn source(machine: &Machine) -> Finding {
             format!("apt install linux-headers-{release}"),
         );
     }
-    let series = version(release).map_or_else(String::new, |(a, b)| format!("{a}.{b}"));
-    let tarball = format!("/usr/src/linux-source-{series}.tar.xz");
-    let has_metadata = machine.has(format!("{build}/rust/libkernel.rmeta"));
-    if has_metadata {
-        Good(format!("the metadata of the kernel's crates in {build}"))
-    } else if machine.has(&tarball) {
-        Good(tarball)
-    } else {
-        Bad(
-            format!("neither the metadata of the kernel's crates nor {tarball} exists"),
-            format!("apt install linux-source-{series}"),
-        )
+    if machine.has(format!("{build}/rust/libkernel.rmeta")) {
+        return Good(format!("the metadata of the kernel's crates in {build}"));
+    }
+    let own = version(release);
+    let crates = (own == Some(TRIXIE)).then_some(OLDEST);
+    let series = own.into_iter().chain(crates);
+    let packages: Vec<_> = series
+        .map(|(major, minor)| format!("linux-source-{major}.{minor}"))
+        .collect();
+    let tarball = |package: &String| format!("/usr/src/{package}.tar.xz");
+    match packages
+        .iter()
+        .find(|package| !machine.has(tarball(package)))
+    {
+        Some(package) => Bad(
+            format!(
+                "neither the metadata of the kernel's crates nor {} exists",
+                tarball(package)
+            ),
+            format!("apt install {package}"),
+        ),
+        None => Good(packages.iter().map(tarball).collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -2,11 +2,11 @@
 /* Linked first: see main.c. */
 #include "probe.h"
 
-/* An instruction that nobody executes. */
+/* An instruction that nobody executes, and after which objtool expects none. */
 #ifdef CONFIG_ARM64
 #define RTRACE_TRAP "brk #0"
 #else
-#define RTRACE_TRAP "int3"
+#define RTRACE_TRAP "ud2"
 #endif
 
 /*

@@ -21,6 +21,12 @@ const OLDEST: (u32, u32) = (7, 2);
 /// Debian 13's own kernel. Its build needs the crates of OLDEST (scripts/graft-crates). Only on x86-64.
 const TRIXIE: (u32, u32) = (6, 12);
 
+/// Debian's package of the newest kernel.
+const IMAGE: &str = match cfg!(target_arch = "aarch64") {
+    true => "linux-image-arm64",
+    false => "linux-image-amd64",
+};
+
 /// The options that the module needs of the kernel (scripts/check-kdir).
 const NEEDED: [&str; 7] = [
     "MODULES",
@@ -189,10 +195,8 @@ fn kernel(machine: &Machine) -> Finding {
             let (major, minor) = OLDEST;
             let (id, codename) = machine.distribution();
             let fix = match (id.as_str(), codename.as_str()) {
-                ("debian", "trixie") => {
-                    "apt install -t trixie-backports linux-image-amd64".to_owned()
-                }
-                ("debian", _) => "apt install linux-image-amd64".to_owned(),
+                ("debian", "trixie") => format!("apt install -t trixie-backports {IMAGE}"),
+                ("debian", _) => format!("apt install {IMAGE}"),
                 _ => format!("install Linux {major}.{minor} or later, and boot it"),
             };
             Bad(format!("{release} is older than {major}.{minor}"), fix)

@@ -9,6 +9,7 @@ set -eu -o pipefail -E
 export HERE=/payload/selftests RTRACE_MODULES=/payload/modules
 . $HERE/functions
 
+[ "$PROCESSOR" = x86_64 ] || { echo "SKIP the test knows only the interrupts of x86-64"; exit 4; }
 equal "isolated CPUs" 1 "$(</sys/devices/system/cpu/isolated)"
 load
 $PYTHON - <<'EOF'

@@ -21,6 +21,7 @@
 #include <linux/hrtimer.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/irq_work.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
@@ -349,6 +350,20 @@ static int thread_should_run(unsigned int cpu)
 	return READ_ONCE(running);
 }
 
+/*
+ * With PREEMPT_RT the thread that ends sleeps may be parked before this one, when the CPU goes offline. So the sleep must
+ * also end when this thread shall park, which usleep_range() does not.
+ */
+static void rest(void)
+{
+	ktime_t time = us_to_ktime(rest_us);
+
+	set_current_state(TASK_IDLE);
+	if (!kthread_should_park())
+		schedule_hrtimeout_range(&time, rest_us * 500ULL, HRTIMER_MODE_REL);
+	__set_current_state(TASK_RUNNING);
+}
+
 static void thread_runs(unsigned int cpu)
 {
 	struct cpu_state *this = per_cpu_ptr(states, cpu);
@@ -366,7 +381,7 @@ static void thread_runs(unsigned int cpu)
 	}
 	up_read(&firing);
 	if (rest_us)
-		usleep_range(rest_us, rest_us + rest_us / 2);
+		rest();
 	else
 		cond_resched();
 }

@@ -294,6 +294,25 @@ impl Schedule {
         }
     }
 
+    /// Gives the thread `old`, if it runs on this CPU, the id `new`.
+    fn change_id(&mut self, cpu: usize, old: i64, new: i64, time: u64, spans: &mut Vec<Span>) {
+        if self.running(cpu) != Some(old) {
+            return;
+        }
+        let life = self.tasks.thread(old).life;
+        let since = self.cpus[cpu].since.replace(time);
+        spans.extend(since.map(|from| Span {
+            tid: old,
+            life,
+            cpu: Some(cpu),
+            state: State::Running,
+            from,
+            to: time,
+            is_complete: true,
+        }));
+        self.cpus[cpu].running = Some(new);
+    }
+
     /// Gives the thread `old` the id of its process.
     fn becomes(&mut self, cpu: usize, old: i64, pid: i64, time: u64, spans: &mut Vec<Span>) {
         // The first thread of the process may still be about to leave its CPU.
@@ -302,20 +321,7 @@ impl Schedule {
                 self.leave(other, time, spans);
             }
         }
-        let life = self.tasks.thread(old).life;
-        if self.running(cpu) == Some(old) {
-            let since = self.cpus[cpu].since.replace(time);
-            spans.extend(since.map(|from| Span {
-                tid: old,
-                life,
-                cpu: Some(cpu),
-                state: State::Running,
-                from,
-                to: time,
-                is_complete: true,
-            }));
-            self.cpus[cpu].running = Some(pid);
-        }
+        self.change_id(cpu, old, pid, time, spans);
         self.tasks.becomes(old, pid);
         if let Some(thread) = self.tasks.get_mut(pid) {
             if let Some((State::Running, since)) = &mut thread.state {

@@ -38,6 +38,8 @@ pub struct Thread {
     pub is_renamed: bool,
     /// The name before the last `task_rename`, until an event shows the new one.
     old_comm: Option<Vec<u8>>,
+    /// Whether the thread is about to end (`sched_process_exit`).
+    pub is_exiting: bool,
 }
 
 /// All threads.
@@ -130,6 +132,7 @@ impl Tasks {
                 state: None,
                 is_renamed: false,
                 old_comm: None,
+                is_exiting: false,
             };
             return self.threads.insert(tid, thread);
         }
@@ -181,8 +184,8 @@ impl Tasks {
         Some(tid)
     }
 
-    /// Gives the thread `old` the id `pid` of its process, whose other threads have all ended. The data
-    /// under the old id remains until the next event.
+    /// Gives the thread `old` the id `pid` of its process, whose other threads have all ended, or have only their last
+    /// switch left. The data under the old id remains until the next event.
     pub fn becomes(&mut self, old: i64, pid: i64) {
         let serial = self.number();
         let thread = self.thread(old);

@@ -19,6 +19,9 @@ const US: u64 = synthetic::FREQUENCY / 1_000_000;
 /// The event `task_rename`.
 const RENAME: u32 = 14;
 
+/// The event `sched_process_exit`.
+const EXIT: u32 = 15;
+
 /// `EXIT_ZOMBIE`, in which a thread leaves its CPU for the last time.
 const ENDED: i64 = 0x20;
 
@@ -28,7 +31,7 @@ fn packet(cpu: u32, number: u64, begin: u64) -> PacketBuilder {
     PacketBuilder::new(Layout::Compact, cpu, number, begin)
 }
 
-/// Writes a trace with renamed tasks, in which exec has the thread's former id. Its events have these contexts.
+/// Writes a trace with renamed and exiting tasks, in which exec has the thread's former id. Its events have these contexts.
 fn write(dir: &Path, contexts: &str, streams: &[(u32, Vec<Vec<u8>>)]) {
     synthetic::write(dir, Layout::Compact, streams).unwrap();
     let path = dir.join("metadata");
@@ -44,6 +47,11 @@ fn write(dir: &Path, contexts: &str, streams: &[(u32, Vec<Vec<u8>>)]) {
         field("newcomm", FieldType::String),
     ];
     tsdl::event(&mut text, 0, RENAME, "task_rename", fields.into_iter()).unwrap();
+    let fields = [
+        field("comm", FieldType::text(16)),
+        field("tid", FieldType::signed(32)),
+    ];
+    tsdl::event(&mut text, 0, EXIT, "sched_process_exit", fields.into_iter()).unwrap();
     if !contexts.is_empty() {
         let contexts = format!("\tevent.context := struct {{\n{contexts}\t}};\n\tpacket.context");
         text = text.replacen("\tpacket.context", &contexts, 1);
@@ -63,6 +71,10 @@ fn rename(builder: PacketBuilder, time: u64, tid: i32, old: &str, new: &str) -> 
     record.extend(new.as_bytes());
     record.push(0);
     builder.event(RENAME, time, &record)
+}
+
+fn exit_record(name: &str, tid: i32) -> Vec<u8> {
+    [comm(name), tid.to_le_bytes().to_vec()].concat()
 }
 
 fn exec_record(file: &str, tid: i32, old_tid: i32) -> Vec<u8> {
@@ -413,6 +425,50 @@ fn exec_in_another_thread_ends_as_the_process() {
         ],
         "{text}"
     );
+}
+
+/// The first thread of the process ends on CPU 0 while another one executes a program on CPU 1. They exchange ids, so
+/// the last switch of the first thread has the other id. The call of the exec continues, whenever that switch comes:
+/// before the first event that shows the new id, or after it. Then the first thread has a row with the other id, too.
+#[test]
+fn threads_exchange_ids_at_an_exec() {
+    let rows = ["a/9", "a/9", "true/8"];
+    for (last, rows) in [(45, &rows[1..]), (55, &rows[..])] {
+        let dir = TempDir::new().unwrap();
+        let one = packet(0, 0, 0)
+            .switch(10 * US, IDLE, (8, "a"))
+            .fork(20 * US, (8, "a"), (9, "a"), 8)
+            .event(EXIT, 40 * US, &exit_record("a", 8))
+            .switch_from(last * US, (9, "a"), ENDED, IDLE)
+            .close(100 * US, 8);
+        let two = packet(1, 0, 0)
+            .switch(25 * US, (0, "swapper/1"), (9, "a"))
+            .openat(30 * US, "/bin/true");
+        let two = rename(two, 50 * US, 8, "a", "true")
+            .event(EXEC, 60 * US, &exec_record("/bin/true", 8, 9))
+            .syscall_exit(OPENAT_EXIT, 65 * US, 0);
+        let two = openat(two, 70, 75)
+            .switch_from(80 * US, (8, "true"), ENDED, (0, "swapper/1"))
+            .close(100 * US, 8);
+        write(dir.path(), "", &[(0, vec![one]), (1, vec![two])]);
+        let text = text(&["trace", "-i"], dir.path());
+        for line in [
+            " true/8 openat(filename: \"/bin/true\") = 0",
+            " true/8 openat(filename: \"/x\") = 3",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        assert!(
+            !text.contains("unfinished") && !text.contains("resumed"),
+            "{text}"
+        );
+        let report = json(&["--threads"], dir.path());
+        assert_eq!(
+            named(&report["threads"]["threads"], "tid"),
+            rows,
+            "{report}"
+        );
+    }
 }
 
 /// Writes a trace with losses. CPU 0 lacks packets, CPU 1 lacks discarded events, CPU 2 lacks its first

@@ -75,6 +75,7 @@ impl Schedule {
             Kind::Switch(fields) => {
                 let mut switch = fields.read(event)?;
                 self.may_become(cpu, switch.prev_tid, time, spans);
+                self.may_exchange(cpu, &switch, time, spans);
                 for (tid, comm) in [
                     (switch.prev_tid, switch.prev_comm),
                     (switch.next_tid, switch.next_comm),
@@ -156,7 +157,9 @@ impl Schedule {
             }
             Kind::Exit(fields) => {
                 let task = fields.read(event)?;
-                self.tasks.thread(task.tid).shows(task.comm);
+                let thread = self.tasks.thread(task.tid);
+                thread.shows(task.comm);
+                thread.is_exiting = true;
             }
             Kind::State(fields) => {
                 let state = fields.read(event)?;
@@ -183,13 +186,31 @@ impl Schedule {
         })
     }
 
-    /// Handles an event of the thread `tid` on a CPU. If `tid` has ended and another thread of its process
-    /// runs there, that thread has taken the id. The running thread executes a program, and the event of
+    /// Handles an event of the thread `tid` on a CPU. If `tid` has ended, or is about to, and another thread of its
+    /// process runs there, that thread has taken the id. The running thread executes a program, and the event of
     /// the exec follows later.
     fn may_become(&mut self, cpu: usize, tid: i64, time: u64, spans: &mut Vec<Span>) {
         if let Some(old) = self.running(cpu).filter(|old| *old != tid && *old != 0) {
-            if self.tasks.get(tid).is_none() && self.process(old) == Some(tid) {
+            let ends = self.tasks.get(tid).is_none_or(|thread| thread.is_exiting);
+            if ends && self.process(old) == Some(tid) {
                 self.becomes(cpu, old, tid, time, spans);
+            }
+        }
+    }
+
+    /// Handles a switch from the first thread of a process that has another id now: while it ended, another thread that
+    /// executes a program has exchanged ids with it (fs/exec.c: de_thread()).
+    fn may_exchange(&mut self, cpu: usize, switch: &Switch<'_>, time: u64, spans: &mut Vec<Span>) {
+        let old = switch.prev_tid;
+        let Some(pid) = self.running(cpu).filter(|pid| *pid != old) else {
+            return;
+        };
+        if switch.left.is_end() && self.process(old) == Some(pid) {
+            let runs = (0..self.cpus.len()).find(|cpu| self.running(*cpu) == Some(old));
+            self.change_id(cpu, pid, old, time, spans);
+            match runs {
+                Some(runs) => self.becomes(runs, old, pid, time, spans),
+                None => self.tasks.becomes(old, pid),
             }
         }
     }

@@ -107,6 +107,10 @@ impl Register {
 
     /// Registers with the arguments of a 32-bit program's system call.
     pub const COMPAT_ARGUMENTS: [Self; 6] = Self::ARGUMENTS;
+
+    /// Low bits of the register that have the result of a 32-bit program's system call, with its sign. The kernel
+    /// clears the others (`syscall_set_return_value()`).
+    pub const COMPAT_RESULT_BITS: u8 = 32;
 }
 
 /// The state of the processor at an instruction of a function, from which the function can be unwound

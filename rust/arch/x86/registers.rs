@@ -91,6 +91,9 @@ impl Register {
     /// Registers with the arguments of a 32-bit program's system call.
     pub const COMPAT_ARGUMENTS: [Self; 6] =
         [Self::Bx, Self::Cx, Self::Dx, Self::Si, Self::Di, Self::Bp];
+
+    /// Low bits of the register that have the result of a 32-bit program's system call, with its sign.
+    pub const COMPAT_RESULT_BITS: u8 = 64;
 }
 
 /// The state of the processor at an instruction of a function, from which the function can be unwound

@@ -93,7 +93,7 @@ const COMPAT_CALL: &Call = &Call {
     kernel_entry_name: None,
     kernel_exit_name: None,
     before_arguments: &[compat::NUMBER],
-    at_exit: &[compat::NUMBER, RESULT],
+    at_exit: &[compat::NUMBER, compat::RESULT],
     arguments: &six(FieldType::hex(32)),
 };
 

@@ -95,12 +95,11 @@ impl Plan {
     const fn with_fixed(mut self, fields: &[Field<'static>]) -> Self {
         let mut at = 0;
         while at < fields.len() {
-            let size = fields[at].ty.size();
-            let register = match size {
-                Some(4) => Register::NUMBER,
-                _ => Register::RESULT,
+            let register = match fields[at].name.as_bytes() {
+                b"ret" => Register::RESULT,
+                _ => Register::NUMBER,
             };
-            self = self.with(register, size);
+            self = self.with(register, fields[at].ty.size());
             at += 1;
         }
         self

@@ -85,6 +85,10 @@ impl Register {
     /// Register with the number of a system call, in its lower half.
     pub const NUMBER: Self = Self::SyscallNo;
 
+    /// Registers in which a 64-bit and a 32-bit program gives the number of a call. An `execve` clears them, but not
+    /// [`Self::NUMBER`], which keeps the number that the former program gave (`start_thread_common()`).
+    pub const CLEARED_BY_EXEC: Option<[Self; 2]> = Some([Self::X8, Self::X7]);
+
     /// Register with the stack pointer.
     pub const STACK: Self = Self::Sp;
 

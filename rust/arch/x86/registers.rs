@@ -75,6 +75,9 @@ impl Register {
     /// Register with the number of a system call.
     pub const NUMBER: Self = Self::OrigAx;
 
+    /// None: the number at the exit of an `execve` is the one of the new program's kind.
+    pub const CLEARED_BY_EXEC: Option<[Self; 2]> = None;
+
     /// Register with the stack pointer.
     pub const STACK: Self = Self::Sp;
 

@@ -22,4 +22,4 @@ pub(super) const RESULT: Field<'static> =
     Field::new("ret", FieldType::signed(Register::COMPAT_RESULT_BITS));
 
 /// The numbers, and the places of their names in the list.
-static PLACES: [LabelPlace; count(CALLS)] = places(CALLS);
+pub(super) static PLACES: [LabelPlace; count(CALLS)] = places(CALLS);

@@ -15,6 +15,7 @@
 mod compat;
 mod describe;
 pub(super) mod event;
+mod exec;
 mod kinds;
 mod numbers;
 mod plan;
@@ -119,7 +120,7 @@ static KNOWN: [Call; COUNT] = {
     while at < COUNT {
         // The list and the table often have the same order.
         let mut searched = 0;
-        while !is_named(LISTED[at].name, DESCRIBED[next].call_name()) {
+        while !numbers::is_named(NATIVE, LISTED[at].name, DESCRIBED[next].call_name()) {
             searched += 1;
             assert!(
                 searched < DESCRIBED.len(),
@@ -135,19 +136,6 @@ static KNOWN: [Call; COUNT] = {
     }
     known
 };
-
-/// Whether the list has this name at this place.
-const fn is_named((begin, end): (u32, u32), name: &[u8]) -> bool {
-    let (begin, end) = (begin as usize, end as usize);
-    if end - begin != name.len() {
-        return false;
-    }
-    let mut at = 0;
-    while at < name.len() && NATIVE.as_bytes()[begin + at] == name[at] {
-        at += 1;
-    }
-    at == name.len()
-}
 
 /// All calls, by slot.
 fn calls() -> impl Iterator<Item = &'static Call> {

@@ -58,3 +58,25 @@ pub(super) const fn places<const COUNT: usize>(text: &str) -> [LabelPlace; COUNT
     }
     places
 }
+
+/// The number of the call with this name, of a list with these places.
+pub(super) const fn number(text: &str, places: &[LabelPlace], name: &[u8]) -> i32 {
+    let mut at = 0;
+    while !is_named(text, places[at].name, name) {
+        at += 1;
+    }
+    places[at].first as i32
+}
+
+/// Whether the list has this name at this place.
+pub(super) const fn is_named(text: &str, (begin, end): (u32, u32), name: &[u8]) -> bool {
+    let (begin, end) = (begin as usize, end as usize);
+    if end - begin != name.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < name.len() && text.as_bytes()[begin + at] == name[at] {
+        at += 1;
+    }
+    at == name.len()
+}

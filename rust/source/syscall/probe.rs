@@ -3,7 +3,7 @@
 //! The two handlers of system calls, which find the probe of each call.
 
 use super::plan::{self, Pieces, Plan, Plans, SyscallRecord};
-use super::{Call, Direction, SLOTS, UNKNOWN};
+use super::{exec, Call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::{Buffer, Entered, Waiting};
 use crate::probe::handlers::{handler, handlers, Handlers};
@@ -234,12 +234,12 @@ const UPDATE_AT_EXIT: Handler<CallProbes> = handler!(
 // These functions cannot be probed: a kprobe on a probe could fire the probe.
 #[link_section = ".kprobes.text"]
 extern "C" fn enter<F: Format>(probes: &CallProbes, registers: &Registers, _number: isize) {
-    called::<F>(probes, registers, &plan::ENTRY);
+    called::<F>(probes, registers, Direction::Entry);
 }
 
 #[link_section = ".kprobes.text"]
 extern "C" fn exit<F: Format>(probes: &CallProbes, registers: &Registers, _result: isize) {
-    called::<F>(probes, registers, &plan::EXIT);
+    called::<F>(probes, registers, Direction::Exit);
 }
 
 #[link_section = ".kprobes.text"]
@@ -252,11 +252,25 @@ extern "C" fn update_at_exit(probes: &CallProbes, registers: &Registers, result:
     updated::<true>(probes, registers, result);
 }
 
+/// The slot of the call that begins or ends.
+#[inline(always)]
+fn slot(registers: &Registers, direction: Direction) -> u32 {
+    let is_compat = Task::current().is_in_compat_call();
+    let is_compat = match direction {
+        Direction::Entry => is_compat,
+        Direction::Exit => exec::ends_compat(registers, is_compat),
+    };
+    plan::slot(registers.number(), is_compat)
+}
+
 /// Updates a map by a call, without its record if that is possible.
 #[inline(always)]
 fn updated<const AT_EXIT: bool>(probes: &CallProbes, registers: &Registers, number: isize) {
-    let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
-    if let Some(probe) = probes.get(slot) {
+    let direction = match AT_EXIT {
+        true => Direction::Exit,
+        false => Direction::Entry,
+    };
+    if let Some(probe) = probes.get(slot(registers, direction)) {
         probe.update_single_or(
             #[inline(always)]
             |_| None,
@@ -287,8 +301,12 @@ fn update<const AT_EXIT: bool>(
 }
 
 #[inline(always)]
-fn called<F: Format>(probes: &CallProbes, registers: &Registers, plans: &Plans) {
-    let slot = plan::slot(registers.number(), Task::current().is_in_compat_call());
+fn called<F: Format>(probes: &CallProbes, registers: &Registers, direction: Direction) {
+    let slot = slot(registers, direction);
+    let plans = match direction {
+        Direction::Entry => &plan::ENTRY,
+        Direction::Exit => &plan::EXIT,
+    };
     let Some(probe) = probes.get(slot) else {
         return;
     };

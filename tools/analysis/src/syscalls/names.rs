@@ -29,8 +29,8 @@ impl CallName {
 }
 
 /// Returns whether the exit of the call `ended` can belong to the call `began`. If a program replaces
-/// itself by execveat(2), the new program returns from execve(2). It returns as a program of its own kind:
-/// of 32 or of 64 bits.
+/// itself by execveat(2), the new program returns from execve(2) on x86-64. It returns as a program of its
+/// own kind: of 32 or of 64 bits.
 pub fn is_end_of(ended: &str, began: &str) -> bool {
     let own = |name| str::strip_prefix(name, "compat_").unwrap_or(name);
     ended == began || own(ended) == "execve" && matches!(own(began), "execve" | "execveat")

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The exit of an `execve` that replaces a program by one of the other kind, of 32 or of 64 bits.
+//!
+//! Each kind of program has numbers of its own. On some processors the number at the exit is the one that the former
+//! program gave. There the exit belongs to the former program's kind, as the entry does.
+
+use super::{compat, numbers::number, LISTED};
+use crate::arch::calls::{COMPAT, NATIVE};
+use crate::arch::registers::Register;
+use crate::sys::args::Registers;
+
+/// The numbers of execve(2) and execveat(2), of 64-bit programs.
+const NUMBERS: [i32; 2] = [
+    number(NATIVE, &LISTED, b"execve"),
+    number(NATIVE, &LISTED, b"execveat"),
+];
+/// The numbers of execve(2) and execveat(2), of 32-bit programs.
+const COMPAT_NUMBERS: [i32; 2] = [
+    number(COMPAT, &compat::PLACES, b"execve"),
+    number(COMPAT, &compat::PLACES, b"execveat"),
+];
+
+/// Whether the call that ends with these registers is one of 32-bit programs. `is_compat` says whether the program
+/// has 32 bits now.
+#[inline(always)]
+pub(super) fn ends_compat(registers: &Registers, is_compat: bool) -> bool {
+    let Some([given, given_compat]) = Register::CLEARED_BY_EXEC else {
+        return is_compat;
+    };
+    let (given, numbers) = match is_compat {
+        true => (given_compat, NUMBERS),
+        false => (given, COMPAT_NUMBERS),
+    };
+    // No call of these numbers leaves 0 there, except one that has replaced the program.
+    let is_exec = registers.get(given) == 0 && numbers.contains(&registers.number());
+    is_compat != is_exec
+}

@@ -13,14 +13,18 @@ Each reply is a byte, the length of what follows (8 bytes, little endian), and t
 comes unasked, as soon as the dump is open.
 """
 
+import re
 import signal
 import struct
 import sys
 
+# Every kernel's page is a multiple of it.
 PAGE = 4096
 # Addresses of modules on x86-64, with and without KASLR (Documentation/arch/x86/x86_64/mm.rst). They begin after the
 # kernel's image, which takes half or all of the room for the image.
-MODULES = 0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000
+MODULES_X86 = 0xFFFFFFFFA0000000, 0xFFFFFFFFFF000000
+# How far from the kernel's image a module can be on arm64 (module_init_limits() in arch/arm64/mm/init.c).
+REACH_ARM64 = 1 << 31
 
 
 def reply(kind, data=b""):
@@ -28,9 +32,18 @@ def reply(kind, data=b""):
     sys.stdout.buffer.flush()
 
 
+def modules(program):
+    """Returns the first and the last address where modules can be."""
+    if program.platform.arch != Architecture.AARCH64:
+        return MODULES_X86
+    info = program["VMCOREINFO"].string_()
+    image = int(re.search(rb"^SYMBOL\(_stext\)=(.*)$", info, re.MULTILINE)[1], 16) & -PAGE
+    return image - REACH_ARM64, image + REACH_ARM64
+
+
 def find(program, align, wanted):
     found = []
-    for page in range(*MODULES, PAGE):
+    for page in range(*modules(program), PAGE):
         try:
             data = program.read(page, PAGE)
         except FaultError:
@@ -70,7 +83,7 @@ def serve(path):
 for number in signal.SIGPIPE, signal.SIGINT:
     signal.signal(number, signal.SIG_DFL)
 try:
-    from drgn import FaultError, Program
+    from drgn import Architecture, FaultError, Program
 except ImportError as error:
     reply(b"!", f"drgn is needed to read it (apt install python3-drgn): {error}".encode())
 else:

@@ -62,8 +62,10 @@ def table(parts):
         number = value(pair[0])
         if number is None:
             return None
-        if pair[1] != '""':
-            names.setdefault(number, re.sub(r"\\(.)", r"\1", pair[1].strip('"')))
+        # C joins adjacent strings.
+        name = re.sub(r'"\s+"', "", pair[1]).strip('"')
+        if name:
+            names.setdefault(number, re.sub(r"\\(.)", r"\1", name))
     return names
 
 

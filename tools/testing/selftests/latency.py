@@ -232,7 +232,7 @@ def compare(path, frequency):
 
 
 # Flags of a thread, as in `tif` (TIF_NEED_RESCHED, _LAZY); the context need_reschedule has them from bit 0 on.
-AT_ONCE, LAZY = 4, 5
+AT_ONCE, LAZY = (1, 2) if os.uname().machine == "aarch64" else (4, 5)
 
 
 def preempt(path, frequency):

@@ -14,7 +14,7 @@ import random
 import sys
 import time
 
-from rtrace import R, EVENT, call
+from rtrace import R, EVENT, PAGE, call
 
 CPUS = sorted(os.sched_getaffinity(0))
 NAMES = ("a", "b", "default")

@@ -122,7 +122,8 @@ class Page:
     def __init__(self, path):
         self.name = os.path.basename(path).removesuffix(".md")
         with open(path, encoding="utf-8") as file:
-            self.text = file.read()
+            # The pages show x86-64's names of functions.
+            self.text = file.read().replace("__x64_", "__arm64_" if os.uname().machine == "aarch64" else "__x64_")
         self.home = os.getcwd()
         self.ran = self.skipped = 0
         self.wrong = []
@@ -167,7 +168,7 @@ class Page:
         if re.match("rtraced ", command) and "--session" not in command:
             # The earlier example of rtraced ends first.
             subprocess.run("""if pidof rtraced; then rtrace stop; fi
-                for _ in $(seq 50); do pidof rtraced || break; sleep 0.1; done
+                for _ in $(seq 600); do pidof rtraced || break; sleep 0.1; done
                 rtrace start --discard -e sched""", shell=True, capture_output=True, check=False)
 
     def command(self, folder, number, command, shown):

@@ -147,7 +147,7 @@ class Page:
 
     def clean(self):
         """Ends what the page has left."""
-        subprocess.run("""rtrace stop; for pid in $(pidof rtraced); do kill $pid; done
+        subprocess.run("""rtrace stop; pkill -x rtraced
             for name in web busy; do rtrace session destroy $name; done
             echo >/sys/kernel/debug/rtrace/set_event_pid; echo >/sys/kernel/debug/rtrace/dynamic_events
             rtrace session reset; umount /run/tracing/rtrace""", shell=True, capture_output=True, check=False)
@@ -167,8 +167,8 @@ class Page:
                 shutil.copytree(os.path.join(self.home, "trace"), path)
         if re.match("rtraced ", command) and "--session" not in command:
             # The earlier example of rtraced ends first.
-            subprocess.run("""if pidof rtraced; then rtrace stop; fi
-                for _ in $(seq 600); do pidof rtraced || break; sleep 0.1; done
+            subprocess.run("""if pgrep -x rtraced; then rtrace stop; fi
+                for _ in $(seq 600); do pgrep -x rtraced || break; sleep 0.1; done
                 rtrace start --discard -e sched""", shell=True, capture_output=True, check=False)
 
     def command(self, folder, number, command, shown):

@@ -73,7 +73,8 @@ def serve(path):
             else:
                 at, length = (int(number, 16) for number in arguments)
                 reply(b"+", program.read(at, length))
-        except (FaultError, MemoryError):
+        # KeyError: a dump of a program, which has no VMCOREINFO.
+        except (FaultError, KeyError, MemoryError):
             reply(b"-")
         except OSError as error:
             return reply(b"!", str(error).encode())

@@ -21,18 +21,23 @@ const COMPAT_NUMBERS: [i32; 2] = [
     number(COMPAT, &compat::PLACES, b"execveat"),
 ];
 
-/// Whether the call that ends with these registers is one of 32-bit programs. `is_compat` says whether the program
-/// has 32 bits now.
+/// Whether the call that ends with these registers may be such an `execve`. Few others are.
+#[inline(always)]
+pub(super) fn may_end(registers: &Registers) -> bool {
+    Register::CLEARED_BY_EXEC.is_some_and(|[given, _]| registers.get(given) == 0)
+}
+
+/// Whether the call that ends with these registers is one of 32-bit programs, if it may be such an `execve`.
+/// `is_compat` says whether the program has 32 bits now.
 #[inline(always)]
 pub(super) fn ends_compat(registers: &Registers, is_compat: bool) -> bool {
-    let Some([given, given_compat]) = Register::CLEARED_BY_EXEC else {
-        return is_compat;
+    let numbers = match is_compat {
+        true => NUMBERS,
+        false => COMPAT_NUMBERS,
     };
-    let (given, numbers) = match is_compat {
-        true => (given_compat, NUMBERS),
-        false => (given, COMPAT_NUMBERS),
-    };
-    // No call of these numbers leaves 0 there, except one that has replaced the program.
-    let is_exec = registers.get(given) == 0 && numbers.contains(&registers.number());
+    // Each other call of these numbers leaves its number in one of both registers.
+    let is_exec = Register::CLEARED_BY_EXEC
+        .is_some_and(|given| given.into_iter().all(|given| registers.get(given) == 0))
+        && numbers.contains(&registers.number());
     is_compat != is_exec
 }

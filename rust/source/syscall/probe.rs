@@ -234,43 +234,62 @@ const UPDATE_AT_EXIT: Handler<CallProbes> = handler!(
 // These functions cannot be probed: a kprobe on a probe could fire the probe.
 #[link_section = ".kprobes.text"]
 extern "C" fn enter<F: Format>(probes: &CallProbes, registers: &Registers, _number: isize) {
-    called::<F>(probes, registers, Direction::Entry);
+    called::<F>(probes, registers, is_compat(), &plan::ENTRY);
 }
 
 #[link_section = ".kprobes.text"]
 extern "C" fn exit<F: Format>(probes: &CallProbes, registers: &Registers, _result: isize) {
-    called::<F>(probes, registers, Direction::Exit);
+    if exec::may_end(registers) {
+        return exit_of_exec::<F>(probes, registers);
+    }
+    called::<F>(probes, registers, is_compat(), &plan::EXIT);
+}
+
+#[cold]
+#[inline(never)]
+#[link_section = ".kprobes.text"]
+fn exit_of_exec<F: Format>(probes: &CallProbes, registers: &Registers) {
+    let is_compat = exec::ends_compat(registers, is_compat());
+    called::<F>(probes, registers, is_compat, &plan::EXIT);
 }
 
 #[link_section = ".kprobes.text"]
 extern "C" fn update_at_entry(probes: &CallProbes, registers: &Registers, number: isize) {
-    updated::<false>(probes, registers, number);
+    updated::<false>(probes, registers, number, is_compat());
 }
 
 #[link_section = ".kprobes.text"]
 extern "C" fn update_at_exit(probes: &CallProbes, registers: &Registers, result: isize) {
-    updated::<true>(probes, registers, result);
+    if exec::may_end(registers) {
+        return update_at_exit_of_exec(probes, registers, result);
+    }
+    updated::<true>(probes, registers, result, is_compat());
 }
 
-/// The slot of the call that begins or ends.
+#[cold]
+#[inline(never)]
+#[link_section = ".kprobes.text"]
+fn update_at_exit_of_exec(probes: &CallProbes, registers: &Registers, result: isize) {
+    let is_compat = exec::ends_compat(registers, is_compat());
+    updated::<true>(probes, registers, result, is_compat);
+}
+
+/// Whether the program that makes a call has 32 bits.
 #[inline(always)]
-fn slot(registers: &Registers, direction: Direction) -> u32 {
-    let is_compat = Task::current().is_in_compat_call();
-    let is_compat = match direction {
-        Direction::Entry => is_compat,
-        Direction::Exit => exec::ends_compat(registers, is_compat),
-    };
-    plan::slot(registers.number(), is_compat)
+fn is_compat() -> bool {
+    Task::current().is_in_compat_call()
 }
 
 /// Updates a map by a call, without its record if that is possible.
 #[inline(always)]
-fn updated<const AT_EXIT: bool>(probes: &CallProbes, registers: &Registers, number: isize) {
-    let direction = match AT_EXIT {
-        true => Direction::Exit,
-        false => Direction::Entry,
-    };
-    if let Some(probe) = probes.get(slot(registers, direction)) {
+fn updated<const AT_EXIT: bool>(
+    probes: &CallProbes,
+    registers: &Registers,
+    number: isize,
+    is_compat: bool,
+) {
+    let slot = plan::slot(registers.number(), is_compat);
+    if let Some(probe) = probes.get(slot) {
         probe.update_single_or(
             #[inline(always)]
             |_| None,
@@ -301,12 +320,8 @@ fn update<const AT_EXIT: bool>(
 }
 
 #[inline(always)]
-fn called<F: Format>(probes: &CallProbes, registers: &Registers, direction: Direction) {
-    let slot = slot(registers, direction);
-    let plans = match direction {
-        Direction::Entry => &plan::ENTRY,
-        Direction::Exit => &plan::EXIT,
-    };
+fn called<F: Format>(probes: &CallProbes, registers: &Registers, is_compat: bool, plans: &Plans) {
+    let slot = plan::slot(registers.number(), is_compat);
     let Some(probe) = probes.get(slot) else {
         return;
     };

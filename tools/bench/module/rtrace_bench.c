@@ -120,7 +120,7 @@ static noinline notrace void fire_getppid(struct tracepoint *const *tracepoints,
 #ifdef CONFIG_X86
 	struct pt_regs regs = { .orig_ax = __NR_getppid, .ax = 1, .cs = __USER_CS, .ss = __USER_DS };
 #else
-	struct pt_regs regs = { .syscallno = __NR_getppid, .regs[0] = 1 };
+	struct pt_regs regs = { .syscallno = __NR_getppid, .regs[0] = 1, .regs[8] = __NR_getppid };
 #endif
 
 	while (times--) {

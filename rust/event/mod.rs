@@ -12,8 +12,10 @@ pub(crate) mod registry;
 
 use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
-use crate::probe::filter::{Filter, Refusal};
+use crate::filter::compile::FilterNames;
+use crate::probe::filter::{names, Filter, Refusal};
 use crate::source::{EventSource, FullName};
+use crate::sys::privilege::Rights;
 pub(crate) use id::Id;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -107,12 +109,20 @@ impl Event {
         self.is_awaited() || self.source.is_asked_for()
     }
 
-    /// Creates a filter of its records, for the current task. May sleep.
-    pub(crate) fn filter(&self, expression: &str) -> Result<Arc<Filter>, Refusal> {
+    /// Creates a filter of its records, for a file with these rights. May sleep.
+    pub(crate) fn filter(&self, expression: &str, rights: Rights) -> Result<Arc<Filter>, Refusal> {
         if !self.source.can_be_filtered() {
             return Err(Refusal::TooLong);
         }
-        Filter::new(self.fields(), expression)
+        Filter::new(self.value_names(rights), expression)
+    }
+
+    /// Names of the values in its records, for a file with these rights.
+    pub(crate) fn value_names(
+        &self,
+        rights: Rights,
+    ) -> FilterNames<'static, impl Iterator<Item = Field<'_>> + Clone> {
+        names(self.fields(), rights)
     }
 
     /// The event's fields, in the order of the record.

@@ -11,7 +11,7 @@ use crate::sys::debugfs::stream::StreamFile;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ};
 use crate::sys::pipe::Pipe;
-use crate::sys::privilege::sees_addresses;
+use crate::sys::privilege::Rights;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
 use kernel::prelude::*;
@@ -50,8 +50,8 @@ impl StreamFile for Aux {
     type Open = OpenAux;
 
     /// `EPERM` without `CAP_SYSLOG`: the bytes may contain addresses, at unknown places.
-    fn open(source: &Source) -> Result<OpenAux> {
-        if !sees_addresses() {
+    fn open(source: &Source, rights: Rights) -> Result<OpenAux> {
+        if !rights.sees_addresses {
             return Err(EPERM);
         }
         let ChannelTarget { session, channel } = &source.target;

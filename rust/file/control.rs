@@ -9,6 +9,7 @@ use crate::context::ContextChoice;
 use crate::session::{ChannelId, Session, Sessions, Setting};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE, WRITE};
+use crate::sys::privilege::Rights;
 use crate::sys::waiters;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -58,7 +59,7 @@ impl TextFile for Enable {
         Ok(())
     }
 
-    fn store(session: &Arc<Session>, input: &str) -> Result {
+    fn store(session: &Arc<Session>, input: &str, _: Rights) -> Result {
         if parse_switch(session, "enable", input)? {
             session.start()
         } else {
@@ -78,7 +79,7 @@ impl TextFile for MarkerOfAll {
         Err(EPERM)
     }
 
-    fn store(sessions: &Arc<Sessions>, input: &str) -> Result {
+    fn store(sessions: &Arc<Sessions>, input: &str, _: Rights) -> Result {
         sessions.mark(without_newline(input))
     }
 }
@@ -93,7 +94,7 @@ impl TextFile for Marker {
         Err(EPERM)
     }
 
-    fn store(session: &Arc<Session>, input: &str) -> Result {
+    fn store(session: &Arc<Session>, input: &str, _: Rights) -> Result {
         session.mark(without_newline(input))
     }
 }
@@ -113,7 +114,7 @@ impl TextFile for FreeBuffer {
         Err(EPERM)
     }
 
-    fn store(session: &Arc<Session>, input: &str) -> Result {
+    fn store(session: &Arc<Session>, input: &str, _: Rights) -> Result {
         must_be_one(session, "free_buffer", input)?;
         session.free_buffers()
     }
@@ -129,7 +130,7 @@ impl TextFile for Reset {
         session.write_differences(out)
     }
 
-    fn store(session: &Arc<Session>, input: &str) -> Result {
+    fn store(session: &Arc<Session>, input: &str, _: Rights) -> Result {
         must_be_one(session, "reset", input)?;
         session.reset()
     }

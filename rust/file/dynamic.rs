@@ -6,6 +6,7 @@
 use crate::session::Sessions;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, READ, READ_WRITE};
+use crate::sys::privilege::Rights;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -25,16 +26,20 @@ impl TextFile for DynamicEvents {
         Some(|byte| byte == b'\n')
     }
 
+    fn drop_item(sessions: &Arc<Sessions>, item: &str) {
+        sessions.default().refuse_unfinished("dynamic_events", item);
+    }
+
     fn show(sessions: &Arc<Sessions>, out: &mut Text) -> Result {
         sessions.write_definitions(out)
     }
 
-    fn store(sessions: &Arc<Sessions>, input: &str) -> Result {
-        sessions.define("dynamic_events", input, false)
+    fn store(sessions: &Arc<Sessions>, input: &str, rights: Rights) -> Result {
+        sessions.define("dynamic_events", input, false, rights)
     }
 
-    fn replace(sessions: &Arc<Sessions>, input: &str) -> Result {
-        sessions.define("dynamic_events", input, true)
+    fn replace(sessions: &Arc<Sessions>, input: &str, rights: Rights) -> Result {
+        sessions.define("dynamic_events", input, true, rights)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::input::hist::is_hist;
 use crate::session::{Enabled, EventFiles};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, READ, READ_WRITE};
+use crate::sys::privilege::Rights;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -185,10 +186,10 @@ impl TextFile for GroupEnable {
         Ok(())
     }
 
-    fn store(group: &Group, input: &str) -> Result {
+    fn store(group: &Group, input: &str, rights: Rights) -> Result {
         let ChannelTarget { session, channel } = &group.target;
         let enabled = parse_switch(session, "events/.../enable", input)?;
-        session.set_all_enabled(*channel, |event| group.has(event), enabled)
+        session.set_all_enabled(*channel, |event| group.has(event), enabled, rights)
     }
 }
 
@@ -204,9 +205,10 @@ impl TextFile for GroupFilter {
         Ok(())
     }
 
-    fn store(group: &Group, input: &str) -> Result {
+    fn store(group: &Group, input: &str, rights: Rights) -> Result {
         let ChannelTarget { session, channel } = &group.target;
-        session.filter_events(*channel, "filter", |event| group.has(event), input)
+        let picks = |event: &Event| group.has(event);
+        session.filter_events(*channel, "filter", picks, input, rights)
     }
 }
 
@@ -221,14 +223,10 @@ impl TextFile for OneFilter {
         session.write_filter(*channel, &one.event, out)
     }
 
-    fn store(one: &One, input: &str) -> Result {
+    fn store(one: &One, input: &str, rights: Rights) -> Result {
         let ChannelTarget { session, channel } = &one.target;
-        session.filter_events(
-            *channel,
-            "filter",
-            |event| event.id() == one.event.id(),
-            input,
-        )
+        let picks = |event: &Event| event.id() == one.event.id();
+        session.filter_events(*channel, "filter", picks, input, rights)
     }
 }
 
@@ -242,12 +240,13 @@ impl TextFile for OneTrigger {
         one.target.session.write_triggers_of(&one.event, out)
     }
 
-    fn store(one: &One, input: &str) -> Result {
+    fn store(one: &One, input: &str, rights: Rights) -> Result {
+        let session = &one.target.session;
         if is_hist(input) {
-            return one.target.session.set_hist(&one.event, input);
+            return session.set_hist(&one.event, input, rights);
         }
         let is_it = |event: &Event| event.id() == one.event.id();
-        one.target.session.trigger_events("trigger", is_it, input)
+        session.trigger_events("trigger", is_it, input, rights)
     }
 }
 
@@ -276,10 +275,10 @@ impl TextFile for OneEnable {
         Ok(())
     }
 
-    fn store(one: &One, input: &str) -> Result {
+    fn store(one: &One, input: &str, rights: Rights) -> Result {
         let ChannelTarget { session, channel } = &one.target;
         let enabled = parse_switch(session, "events/.../enable", input)?;
-        session.set_enabled(*channel, &one.event, enabled)
+        session.set_enabled(*channel, &one.event, enabled, rights)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::session::{Session, Setting};
 use crate::source::latency::results::Results;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, Group, READ, READ_WRITE};
+use crate::sys::privilege::Rights;
 use core::fmt::Write;
 use core::marker::PhantomData;
 use kernel::prelude::*;
@@ -77,7 +78,7 @@ impl<L: Latency> TextFile for Max<L> {
         Ok(())
     }
 
-    fn store(session: &Arc<Session>, input: &str) -> Result {
+    fn store(session: &Arc<Session>, input: &str, _: Rights) -> Result {
         let input = input.trim();
         let microseconds = input.parse::<u64>().ok();
         let nanoseconds = microseconds.and_then(|number| number.checked_mul(MICROSECOND));

@@ -6,6 +6,7 @@
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ_WRITE};
+use crate::sys::privilege::Rights;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -23,11 +24,11 @@ impl TextFile for Maps {
         session.write_maps(out)
     }
 
-    fn store(session: &Arc<Session>, input: &str) -> Result {
+    fn store(session: &Arc<Session>, input: &str, _: Rights) -> Result {
         session.empty_maps(input.trim())
     }
 
-    fn replace(session: &Arc<Session>, input: &str) -> Result {
+    fn replace(session: &Arc<Session>, input: &str, _: Rights) -> Result {
         session.empty_maps(input.trim())
     }
 }

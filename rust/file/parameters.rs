@@ -10,6 +10,7 @@ use super::control::Enable;
 use crate::session::{Session, Sessions, Setting};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::parameter;
+use crate::sys::privilege::Rights;
 use kernel::prelude::*;
 
 /// Applies the parameters, and starts the default session if they say so. Stops at the first one that is
@@ -20,7 +21,9 @@ pub(crate) fn apply_parameters(sessions: &Sessions) -> Result {
         let store = |value: &str| setting.store_parameter(session, value);
         apply(session, setting.parameter(), store)?;
     }
-    apply(session, "enable", |value| Enable::store(session, value))
+    apply(session, "enable", |value| {
+        Enable::store(session, value, Rights::ALL)
+    })
 }
 
 /// If the parameter was given, calls `store` with its value.

@@ -6,7 +6,7 @@ use crate::session::{Lines, Session};
 use crate::sys::debugfs::stream::StreamFile;
 use crate::sys::debugfs::{Data, Dir};
 use crate::sys::pipe::Pipe;
-use crate::sys::privilege::sees_addresses;
+use crate::sys::privilege::Rights;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
 use kernel::prelude::*;
@@ -24,8 +24,8 @@ impl StreamFile for LinesFile {
     type Data = Arc<Session>;
     type Open = Pin<KBox<Lines>>;
 
-    fn open(session: &Arc<Session>) -> Result<Pin<KBox<Lines>>> {
-        Lines::open(session, !sees_addresses())
+    fn open(session: &Arc<Session>, rights: Rights) -> Result<Pin<KBox<Lines>>> {
+        Lines::open(session, !rights.sees_addresses)
     }
 
     fn read(lines: &Pin<KBox<Lines>>, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize> {

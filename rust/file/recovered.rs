@@ -11,7 +11,7 @@ use crate::sys::debugfs::stream::StreamFile;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, WRITE};
 use crate::sys::pipe::Pipe;
-use crate::sys::privilege::sees_addresses;
+use crate::sys::privilege::Rights;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
 use kernel::prelude::*;
@@ -42,8 +42,8 @@ impl StreamFile for Recovered {
     type Data = ChannelTarget;
     type Open = Reading;
 
-    fn open(target: &ChannelTarget) -> Result<Reading> {
-        if !sees_addresses() {
+    fn open(target: &ChannelTarget, rights: Rights) -> Result<Reading> {
+        if !rights.sees_addresses {
             return Err(EPERM);
         }
         Ok(Reading {
@@ -87,7 +87,7 @@ impl TextFile for FreeRecovered {
         Err(EPERM)
     }
 
-    fn store(target: &ChannelTarget, input: &str) -> Result {
+    fn store(target: &ChannelTarget, input: &str, _: Rights) -> Result {
         must_be_one(&target.session, "free_recovered", input)?;
         target.session.free_earlier(target.channel)
     }

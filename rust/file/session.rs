@@ -9,6 +9,7 @@ use super::{control, metadata, state};
 use crate::session::{ChannelId, EventFiles, Session, Sessions};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, WRITE};
+use crate::sys::privilege::Rights;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -117,7 +118,7 @@ impl TextFile for CreateSession {
         Err(EPERM)
     }
 
-    fn store(dirs: &SessionDirs, input: &str) -> Result {
+    fn store(dirs: &SessionDirs, input: &str, _: Rights) -> Result {
         let name = input.trim();
         let session = dirs.sessions.create(name)?;
         dirs.add(&session).inspect_err(|_| {
@@ -136,7 +137,7 @@ impl TextFile for DestroySession {
         Err(EPERM)
     }
 
-    fn store(dirs: &SessionDirs, input: &str) -> Result {
+    fn store(dirs: &SessionDirs, input: &str, _: Rights) -> Result {
         let session = dirs.sessions.destroy(input.trim())?;
         dirs.dirs.remove(session.name());
         Ok(())
@@ -153,7 +154,7 @@ impl TextFile for CreateChannel {
         Err(EPERM)
     }
 
-    fn store(channels: &Channels, input: &str) -> Result {
+    fn store(channels: &Channels, input: &str, _: Rights) -> Result {
         let Channels { session, dirs } = channels;
         session.add_channel(input.trim(), |id| add_channel(dirs, session, id))
     }

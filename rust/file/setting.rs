@@ -6,6 +6,7 @@ use super::channel::ChannelTarget;
 use crate::session::Setting;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Group, READ_WRITE};
+use crate::sys::privilege::Rights;
 use kernel::prelude::*;
 
 /// Creates the files of those `settings` whose path is `below` and a name.
@@ -41,18 +42,22 @@ impl TextFile for SettingFile {
         of.setting.ends_item()
     }
 
+    fn drop_item(of: &TargetSetting, item: &str) {
+        of.target.session.refuse_unfinished(of.setting.file, item);
+    }
+
     fn show(of: &TargetSetting, out: &mut Text) -> Result {
         let ChannelTarget { session, channel } = &of.target;
         of.setting.show(session, *channel, out)
     }
 
-    fn store(of: &TargetSetting, input: &str) -> Result {
+    fn store(of: &TargetSetting, input: &str, rights: Rights) -> Result {
         let ChannelTarget { session, channel } = &of.target;
-        of.setting.store(session, *channel, input, false)
+        of.setting.store(session, *channel, input, rights, false)
     }
 
-    fn replace(of: &TargetSetting, input: &str) -> Result {
+    fn replace(of: &TargetSetting, input: &str, rights: Rights) -> Result {
         let ChannelTarget { session, channel } = &of.target;
-        of.setting.store(session, *channel, input, true)
+        of.setting.store(session, *channel, input, rights, true)
     }
 }

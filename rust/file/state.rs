@@ -5,6 +5,7 @@
 use crate::session::Session;
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, WRITE};
+use crate::sys::privilege::Rights;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -27,7 +28,7 @@ impl TextFile for StateDump {
         Err(EPERM)
     }
 
-    fn store(session: &Arc<Session>, input: &str) -> Result {
+    fn store(session: &Arc<Session>, input: &str, _: Rights) -> Result {
         session.take_state(input)
     }
 }

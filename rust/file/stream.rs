@@ -11,7 +11,7 @@ use crate::sys::debugfs::stream::StreamFile;
 use crate::sys::debugfs::Dir;
 use crate::sys::mapping::Mapping;
 use crate::sys::pipe::Pipe;
-use crate::sys::privilege::sees_addresses;
+use crate::sys::privilege::Rights;
 use crate::sys::wait::PollTable;
 use kernel::fs::File;
 use kernel::prelude::*;
@@ -66,11 +66,11 @@ impl StreamFile for Stream {
     type Data = Source;
     type Open = OpenStream;
 
-    fn open(source: &Source) -> Result<OpenStream> {
+    fn open(source: &Source, rights: Rights) -> Result<OpenStream> {
         let ChannelTarget { session, channel } = &source.target;
         let trace = session.trace()?;
         let trace = trace.channel(*channel)?;
-        let censor = (!sees_addresses()).then(|| HiddenAddresses(trace.clone()));
+        let censor = (!rights.sees_addresses).then(|| HiddenAddresses(trace.clone()));
         Ok(OpenStream {
             reader: StreamReader::new(trace.buffers()?, source.cpu, censor)?,
             _trace: ReadTrace::new(trace),

@@ -10,7 +10,7 @@ use crate::filter::program::{First, Program, Step, MAX_STEPS, MAX_TEXTS};
 use crate::input::filter::error::Error as Wrong;
 use crate::record::memory::Captured;
 use crate::sys::cpu;
-use crate::sys::privilege::sees_addresses;
+use crate::sys::privilege::Rights;
 use kernel::alloc::AllocError;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -41,10 +41,9 @@ impl From<AllocError> for Refusal {
 }
 
 impl Filter {
-    /// Creates a filter of records with these fields, for the current task, which may not compare values that
-    /// it may not see. May sleep.
+    /// Creates a filter of records whose values have these names. May sleep.
     pub(crate) fn new<'a>(
-        fields: impl Iterator<Item = Field<'a>> + Clone,
+        names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
         expression: &str,
     ) -> Result<Arc<Self>, Refusal> {
         let mut steps = KVec::from_elem(Step::NONE, MAX_STEPS, GFP_KERNEL)?;
@@ -53,7 +52,7 @@ impl Filter {
             steps: &mut steps,
             texts: &mut texts,
         };
-        let program = compile(expression, names(fields), memory).map_err(Refusal::Wrong)?;
+        let program = compile(expression, names, memory).map_err(Refusal::Wrong)?;
         let expression =
             CString::try_from_fmt(fmt!("{expression}")).map_err(|_| Refusal::Memory)?;
         let filter = Self {
@@ -85,15 +84,16 @@ impl Filter {
     }
 }
 
-/// Names for an event with these fields and the current task, which may not use values that it may not see.
-pub(super) fn names<'a, F: Iterator<Item = Field<'a>> + Clone>(
+/// Names for an event with these fields and for a file with these rights, which may not use values that it may not see.
+pub(crate) fn names<'a, F: Iterator<Item = Field<'a>> + Clone>(
     fields: F,
+    rights: Rights,
 ) -> FilterNames<'static, F> {
     FilterNames {
         fields,
         contexts: &CONTEXTS,
         cpus: cpu::count(),
-        hides_addresses: !sees_addresses(),
+        hides_addresses: !rights.sees_addresses,
     }
 }
 

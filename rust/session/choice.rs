@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::input::pattern::Pattern;
 use crate::source::aux;
 use crate::source::FullName;
+use crate::sys::privilege::Rights;
 use crate::sys::signal;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -25,8 +26,16 @@ impl Session {
     }
 
     /// Enables or disables one event. An active trace follows at once.
-    pub(crate) fn set_enabled(&self, channel: ChannelId, event: &Event, enabled: bool) -> Result {
-        self.change(channel, |settings| settings.selection.set(event, enabled))
+    pub(crate) fn set_enabled(
+        &self,
+        channel: ChannelId,
+        event: &Event,
+        enabled: bool,
+        rights: Rights,
+    ) -> Result {
+        self.change(channel, rights, |settings| {
+            settings.selection.set(event, enabled)
+        })
     }
 
     /// Enables those of the present events that `pick` selects; or disables the selected ones, present or not.
@@ -36,8 +45,9 @@ impl Session {
         channel: ChannelId,
         pick: impl Fn(&Event) -> bool,
         enabled: bool,
+        rights: Rights,
     ) -> Result {
-        self.change(channel, |settings| {
+        self.change(channel, rights, |settings| {
             let available = self.available();
             let is_meant = |event: &&Arc<Event>| !(enabled && event.is_awaited()) && pick(event);
             let mut picked = available.known().filter(is_meant);
@@ -51,15 +61,16 @@ impl Session {
         &self,
         channel: ChannelId,
         patterns: &str,
+        rights: Rights,
         replace: bool,
     ) -> Result {
         for word in patterns.split_ascii_whitespace() {
             if signal::is_killed() {
                 return Err(EINTR);
             }
-            self.ask_for("set_event", &Pattern::parse(word))?;
+            self.ask_for("set_event", &Pattern::parse(word), rights)?;
         }
-        self.change(channel, |settings| {
+        self.change(channel, rights, |settings| {
             let selection = &mut settings.selection;
             if replace {
                 *selection = Selection::NONE;
@@ -92,10 +103,12 @@ impl Session {
         self.shared.awaited.has(picks)
     }
 
-    /// Changes what a channel records. An active trace follows at once. On failure nothing changes.
+    /// Changes what a channel records, for a file with these rights. An active trace follows at once. On failure
+    /// nothing changes.
     pub(super) fn change(
         &self,
         channel: ChannelId,
+        rights: Rights,
         change: impl FnOnce(&mut ChannelSettings) -> Result,
     ) -> Result {
         let _control = self.control.lock();
@@ -105,7 +118,7 @@ impl Session {
         let available = self.available();
         let mut new = available.known();
         if new.any(|event| {
-            settings.selection.has(event) && !before.has(event) && self.withholds(event)
+            settings.selection.has(event) && !before.has(event) && self.withholds(event, rights)
         }) {
             return Err(EPERM);
         }

@@ -9,7 +9,7 @@ use crate::input::caret::Caret;
 use crate::input::dynamic::{Definition, Name, FILE_SUBSYSTEM, SUBSYSTEM};
 use crate::source::dynamic::{Dynamic, NoEvent};
 use crate::sys::debugfs::text::Text;
-use crate::sys::privilege;
+use crate::sys::privilege::Rights;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -30,11 +30,11 @@ enum Done {
 }
 
 impl Sessions {
-    /// Executes the lines of `text`. With `replaces`, first removes all dynamic events. If a line is refused,
+    /// Executes the lines of `text`, for a file with these rights. With `replaces`, first removes all dynamic events. If a line is refused,
     /// everything stays unchanged, and `error_log` of the default session gives the reason. Errors: `EBUSY` if
     /// an event to remove is recorded, `EPERM` without `CAP_PERFMON`. May sleep.
-    pub(crate) fn define(&self, file: &str, text: &str, replaces: bool) -> Result {
-        if !privilege::may_probe() {
+    pub(crate) fn define(&self, file: &str, text: &str, replaces: bool, rights: Rights) -> Result {
+        if !rights.may_probe {
             self.default().refuse(fmt!(
                 "{file}: CAP_PERFMON is needed, because a defined event can read the kernel's memory"
             ));

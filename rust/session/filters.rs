@@ -7,6 +7,7 @@ use crate::event::Event;
 use crate::input::pattern::Pattern;
 use crate::probe::filter::{Filter, Refusal};
 use crate::sys::debugfs::text::Text;
+use crate::sys::privilege::Rights;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -74,6 +75,7 @@ impl Session {
         file: &str,
         pattern: &str,
         filter: &str,
+        rights: Rights,
     ) -> Result {
         let pattern = Pattern::parse(pattern);
         if !pattern.enables {
@@ -81,7 +83,7 @@ impl Session {
                 "{file}: a pattern with '!' excludes events, so it cannot have a filter"
             )));
         }
-        self.ask_for(file, &pattern)?;
+        self.ask_for(file, &pattern, rights)?;
         self.filter_events(
             channel,
             file,
@@ -90,6 +92,7 @@ impl Session {
                 names.any(|(subsystem, name)| pattern.matches(subsystem, name))
             },
             filter,
+            rights,
         )
     }
 
@@ -100,16 +103,17 @@ impl Session {
         file: &str,
         pick: impl Fn(&Event) -> bool,
         filter: &str,
+        rights: Rights,
     ) -> Result {
         let filter = filter.trim();
-        self.change(channel, |settings| {
+        self.change(channel, rights, |settings| {
             let available = self.available();
             let mut filters = settings.filters.try_clone()?;
             let (mut any, mut refusal) = (false, None);
             for event in available.known().filter(|event| pick(event)) {
                 let made = match filter {
                     "0" => None,
-                    _ => match event.filter(filter) {
+                    _ => match event.filter(filter, rights) {
                         Ok(made) => Some(made),
                         Err(Refusal::Memory) => return Err(ENOMEM),
                         Err(refused) => {
@@ -148,7 +152,7 @@ impl Session {
 
     /// Removes all filters. On failure nothing changes.
     pub(crate) fn clear_filters(&self, channel: ChannelId) -> Result {
-        self.change(channel, |settings| {
+        self.change(channel, Rights::NONE, |settings| {
             settings.filters = Filters::NONE;
             Ok(())
         })

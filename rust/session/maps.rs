@@ -24,7 +24,7 @@ use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::sys::debugfs::text::Text;
 use crate::sys::functions::names::FunctionName;
-use crate::sys::privilege::sees_addresses;
+use crate::sys::privilege::Rights;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -74,17 +74,17 @@ impl Session {
     /// Defines the maps of these lines, or deletes those that lines with `!` name. On failure the lines before the
     /// wrong one have an effect. Errors: `EEXIST` if there is a map of the name, `ENOENT` if there is none to
     /// delete, `EPERM` if an event is perf's. May sleep.
-    pub(super) fn set_maps(&self, text: &str) -> Result {
+    pub(super) fn set_maps(&self, text: &str, rights: Rights) -> Result {
         for line in text.lines().map(str::trim) {
             if !line.is_empty() {
-                self.set_map(line, None)?;
+                self.set_map(line, None, rights)?;
             }
         }
         Ok(())
     }
 
     /// As [`set_maps`](Self::set_maps), for one line. `hist`: the line in ftrace's syntax.
-    fn set_map(&self, line: &str, hist: Option<CString>) -> Result {
+    fn set_map(&self, line: &str, hist: Option<CString>, rights: Rights) -> Result {
         let parsed = MapLine::parse(line)
             .map_err(|error| self.refuse_map(line, error.at, format_args!("{}", error.reason)))?;
         let map = match parsed {
@@ -101,7 +101,7 @@ impl Session {
         };
         let begins = map.begins.into_iter().flat_map(LinePart::items);
         for pattern in Iterator::chain(map.events.items(), begins) {
-            self.ask_for("set_map", &Pattern::parse(pattern.text))?;
+            self.ask_for("set_map", &Pattern::parse(pattern.text), rights)?;
         }
         let _control = self.control.lock();
         let known = self.maps();
@@ -109,7 +109,7 @@ impl Session {
             self.refuse(fmt!("set_map: there is a map '{}'", map.name));
             return Err(EEXIST);
         }
-        let new = self.make_map(line, &map, hist)?;
+        let new = self.make_map(line, &map, hist, rights)?;
         self.replace_maps(known.changed(None, Some(new))?)
     }
 
@@ -119,12 +119,13 @@ impl Session {
         line: &str,
         definition: &MapDefinition<'_>,
         hist: Option<CString>,
+        rights: Rights,
     ) -> Result<Arc<NamedMap>> {
         let wrong = |at, reason: core::fmt::Arguments<'_>| self.refuse_map(line, at, reason);
-        let events = self.events_of_map(line, definition.events)?;
+        let events = self.events_of_map(line, definition.events, rights)?;
         let mut programs: KVVec<Arc<MapProgram>> = KVVec::new();
         for event in &events {
-            let program = MapProgram::new(event.fields(), definition)
+            let program = MapProgram::new(event.value_names(rights), definition)
                 .map_err(|error| self.refuse_part(line, event, error))?;
             if programs
                 .first()
@@ -150,7 +151,7 @@ impl Session {
         for ((place, event), program) in (0..).zip(&events).zip(&programs) {
             let filter = match definition.filter {
                 None => None,
-                Some(LinePart { text, at }) => match event.filter(text) {
+                Some(LinePart { text, at }) => match event.filter(text, rights) {
                     Ok(filter) => Some(filter),
                     Err(Refusal::Memory) => return Err(ENOMEM),
                     Err(Refusal::Wrong(error)) => {
@@ -174,8 +175,8 @@ impl Session {
         // A begin comes after the end: an event that is both ends a duration before it begins the next one.
         if let Some(begins) = definition.begins {
             let side = definition.matched.map(|(begin, _)| begin);
-            for event in &self.events_of_map(line, begins)? {
-                let matched = Matched::new(event.fields(), side)
+            for event in &self.events_of_map(line, begins, rights)? {
+                let matched = Matched::new(event.value_names(rights), side)
                     .map_err(|error| self.refuse_part(line, event, error))?;
                 let at_event = MapAtEvent::new(map.clone(), Role::Begin(matched), None);
                 self.attach_map(event, at_event, &mut probes)?;
@@ -202,7 +203,12 @@ impl Session {
     }
 
     /// The events that patterns of a line match.
-    fn events_of_map(&self, line: &str, patterns: LinePart<'_>) -> Result<KVVec<Arc<Event>>> {
+    fn events_of_map(
+        &self,
+        line: &str,
+        patterns: LinePart<'_>,
+        rights: Rights,
+    ) -> Result<KVVec<Arc<Event>>> {
         let mut events = KVVec::new();
         let available = self.available();
         for item in patterns.items() {
@@ -214,7 +220,7 @@ impl Session {
             };
             let mut is_match = false;
             for event in available.known().filter(is_picked) {
-                if self.withholds(event) {
+                if self.withholds(event, rights) {
                     return Err(EPERM);
                 }
                 is_match = true;
@@ -440,11 +446,15 @@ fn write_number(number: u64, shown: Shown, out: &mut Text) -> core::fmt::Result 
 const FTRACE_PLACE: u64 = 16;
 
 /// Writes an address of the kernel as a place in a function: its name, and the distance unless the place is ftrace's.
-/// Other addresses are 0 for readers who may not see addresses.
+/// Other addresses are 0 for a reader that may not see addresses.
 fn write_place(address: u64, out: &mut Text) -> core::fmt::Result {
     let place = FunctionName::with_distance(address as usize);
     let Some((name, rest)) = place.bare().split_once('+') else {
-        let shown = if sees_addresses() { address } else { 0 };
+        let shown = if out.rights().sees_addresses {
+            address
+        } else {
+            0
+        };
         return write!(out, "0x{shown:x}");
     };
     let distance = rest.split('/').next().unwrap_or(rest);

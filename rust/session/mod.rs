@@ -432,6 +432,13 @@ impl Session {
     pub(crate) fn refuse(&self, why: core::fmt::Arguments<'_>) -> Error {
         self.state.lock().refuse(why)
     }
+
+    /// Notes that a file was closed within an item, which has no effect.
+    pub(crate) fn refuse_unfinished(&self, file: &str, item: &str) {
+        self.refuse(fmt!(
+            "{file}: closed before the end of '{item}', which has no effect"
+        ));
+    }
 }
 
 impl Phase {

@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::input::pattern::Pattern;
 use crate::source::perf::Perf;
 use crate::source::{EventSource, FullName};
-use crate::sys::privilege;
+use crate::sys::privilege::Rights;
 use kernel::prelude::*;
 use kernel::sync::lock::{mutex::MutexBackend, Guard};
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -50,9 +50,9 @@ impl FilesPlace {
 
 impl Session {
     /// Makes events known that `pattern` names. For modules that are not loaded: all matching events, if the
-    /// pattern names the subsystem. Otherwise the event whose full name it is, if ftrace has it. `EPERM`: this
-    /// requires `CAP_PERFMON`. May sleep.
-    pub(super) fn ask_for(&self, file: &str, pattern: &Pattern<'_>) -> Result {
+    /// pattern names the subsystem. Otherwise the event whose full name it is, if ftrace has it. `EPERM`: the file
+    /// may not probe. May sleep.
+    pub(super) fn ask_for(&self, file: &str, pattern: &Pattern<'_>, rights: Rights) -> Result {
         if pattern.enables && pattern.names_subsystem() {
             let picks = |(subsystem, name): FullName<'_>| pattern.matches(subsystem, name);
             self.shared.awaited.ask_for(picks)?;
@@ -87,7 +87,7 @@ impl Session {
             Err(ENODEV) => return Err(refuse("is an event that ftrace does not give to perf")),
             Err(error) => return Err(error),
         };
-        if !privilege::may_probe() {
+        if !rights.may_probe {
             self.refuse(fmt!("{file}: {NOT_PERMITTED}"));
             return Err(EPERM);
         }
@@ -96,10 +96,10 @@ impl Session {
 }
 
 impl Session {
-    /// Whether the current task may not select the event; if so, notes the reason. The check is made when a
-    /// selection or a trigger is written: the start may run in a trigger's thread, which may do anything.
-    pub(super) fn withholds(&self, event: &Event) -> bool {
-        let withholds = event.source().is_privileged() && !privilege::may_probe();
+    /// Whether a file with these rights may not select the event; if so, notes the reason. The check is made when a
+    /// selection or a trigger is written, because a start has no rights: it may run in a trigger's thread.
+    pub(super) fn withholds(&self, event: &Event, rights: Rights) -> bool {
+        let withholds = event.source().is_privileged() && !rights.may_probe;
         if withholds {
             self.refuse(fmt!("{NOT_PERMITTED}"));
         }

@@ -7,6 +7,7 @@
 use super::{table, ChannelId, Session};
 use crate::channel::config::{Config, ConfigRefusal};
 use crate::sys::debugfs::text::Text;
+use crate::sys::privilege::Rights;
 use core::fmt::Write;
 use core::ops::RangeInclusive;
 use kernel::prelude::*;
@@ -65,7 +66,7 @@ pub(super) enum SettingValue {
         separator: char,
         show: fn(&Session, ChannelId, &mut Text) -> Result,
         /// Adds items; if the flag is set, replaces the list by them.
-        change: fn(&Session, ChannelId, &str, bool) -> Result,
+        change: fn(&Session, ChannelId, &str, Rights, bool) -> Result,
         clear: fn(&Session, ChannelId) -> Result,
         difference: fn(&Session, ChannelId) -> Result<ListDifference>,
     },
@@ -133,7 +134,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Handles a text that was written to the file. With `replace`, the text replaces the items of a list;
+    /// Handles a text that a file with these rights wrote. With `replace`, the text replaces the items of a list;
     /// otherwise it adds to them. `EBUSY` if a trace is recorded and the setting cannot change meanwhile. On
     /// failure the setting is unchanged.
     pub(crate) fn store(
@@ -141,6 +142,7 @@ impl Setting {
         session: &Session,
         channel: ChannelId,
         input: &str,
+        rights: Rights,
         replace: bool,
     ) -> Result {
         let is_list = matches!(self.value, List { .. });
@@ -153,14 +155,14 @@ impl Setting {
             session.state.lock().must_be_stopped(self.file)?;
         }
         match self.value {
-            List { change, .. } => change(session, channel, input, replace),
+            List { change, .. } => change(session, channel, input, rights, replace),
             _ => self.set(session, channel, input.trim()),
         }
     }
 
     /// Handles the value of a module parameter.
     pub(crate) fn store_parameter(&self, session: &Session, value: &str) -> Result {
-        let store = |item| self.store(session, ChannelId::FIRST, item, false);
+        let store = |item| self.store(session, ChannelId::FIRST, item, Rights::ALL, false);
         match self.value {
             List { separator, .. } => value.split(separator).try_for_each(store),
             _ => store(value),

@@ -32,7 +32,7 @@ macro_rules! tasks {
                 ends_item: WORD,
                 separator: ',',
                 show: |session, _, out| session.write_tasks($choice, out),
-                change: |session, _, ids, replace| {
+                change: |session, _, ids, _, replace| {
                     session.choose_tasks($choice, $file, ids, replace)
                 },
                 clear: |session, _| session.clear_tasks($choice),
@@ -52,7 +52,7 @@ macro_rules! functions {
                 ends_item: WORD,
                 separator: ',',
                 show: |session, _, out| session.write_functions($choice, out),
-                change: |session, _, words, replace| {
+                change: |session, _, words, _, replace| {
                     session.choose_functions($choice, $file, words, replace)
                 },
                 clear: |session, _| session.clear_functions($choice),
@@ -153,7 +153,7 @@ pub(super) static SESSION: &[Setting] = &[
             ends_item: LINE,
             separator: ';',
             show: |session, _, out| session.write_cgroups(out),
-            change: |session, _, paths, replace| session.choose_cgroups(paths, replace),
+            change: |session, _, paths, _, replace| session.choose_cgroups(paths, replace),
             clear: |session, _| session.clear_cgroups(),
             difference: |session, _| none_by_default(session.cgroup_count()),
         },
@@ -229,14 +229,14 @@ pub(super) static SESSION: &[Setting] = &[
             separator: ';',
             show: |session, _, out| session.write_triggers(out),
             // As with ftrace's files, a write with `>` removes the triggers only if the text is empty.
-            change: |session, _, text, replace| {
+            change: |session, _, text, rights, replace| {
                 if replace && text.is_empty() {
                     return session.remove_triggers();
                 }
                 let (pattern, trigger) = two_words(text).ok_or_else(|| {
                     session.refuse(fmt!("set_trigger: 'PATTERN TRIGGER' is expected"))
                 })?;
-                session.set_trigger("set_trigger", pattern, trigger)
+                session.set_trigger("set_trigger", pattern, trigger, rights)
             },
             clear: |session, _| session.clear_triggers(),
             difference: |session, _| none_by_default(session.trigger_count()),
@@ -249,11 +249,11 @@ pub(super) static SESSION: &[Setting] = &[
             ends_item: LINE,
             separator: ';',
             show: |session, _, out| session.write_map_lines(out),
-            change: |session, _, lines, replace| {
+            change: |session, _, lines, rights, replace| {
                 if replace {
                     session.remove_maps()?;
                 }
-                session.set_maps(lines)
+                session.set_maps(lines, rights)
             },
             clear: |session, _| session.clear_maps(),
             difference: |session, _| none_by_default(session.map_count()),
@@ -275,8 +275,8 @@ pub(super) static CHANNEL: &[Setting] = &[
                     Ok(())
                 })
             },
-            change: |session, channel, patterns, replace| {
-                session.set_by_patterns(channel, patterns, replace)
+            change: |session, channel, patterns, rights, replace| {
+                session.set_by_patterns(channel, patterns, rights, replace)
             },
             clear: |session, channel| {
                 let mut state = session.state.lock();
@@ -294,14 +294,14 @@ pub(super) static CHANNEL: &[Setting] = &[
             separator: ';',
             show: |session, channel, out| session.write_filters(channel, out),
             // As with `set_trigger`.
-            change: |session, channel, text, replace| {
+            change: |session, channel, text, rights, replace| {
                 if replace && text.is_empty() {
                     return session.clear_filters(channel);
                 }
                 let (pattern, filter) = two_words(text).ok_or_else(|| {
                     session.refuse(fmt!("set_filter: 'PATTERN EXPRESSION' is expected"))
                 })?;
-                session.set_filter(channel, "set_filter", pattern, filter)
+                session.set_filter(channel, "set_filter", pattern, filter, rights)
             },
             clear: |session, channel| {
                 let mut state = session.state.lock();
@@ -323,7 +323,9 @@ pub(super) static CHANNEL: &[Setting] = &[
                 }
                 Ok(())
             },
-            change: Session::set_contexts,
+            change: |session, channel, names, _, replace| {
+                session.set_contexts(channel, names, replace)
+            },
             clear: |session, channel| session.set_contexts(channel, "", true),
             difference: |session, channel| {
                 none_by_default(session.contexts(channel)?.iter().count())

@@ -21,7 +21,7 @@ use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::source::sampled::Frequency;
 use crate::sys::debugfs::text::{Text, TextChanges};
-use crate::sys::privilege;
+use crate::sys::privilege::{self, Rights};
 use crate::sys::work::Ask;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -87,19 +87,25 @@ impl Placed {
 impl Session {
     /// Sets a trigger at the events that match `pattern`, or removes it (`!`). See
     /// [`trigger_events`](Self::trigger_events).
-    pub(crate) fn set_trigger(&self, file: &str, pattern: &str, trigger: &str) -> Result {
+    pub(crate) fn set_trigger(
+        &self,
+        file: &str,
+        pattern: &str,
+        trigger: &str,
+        rights: Rights,
+    ) -> Result {
         let pattern = Pattern::parse(pattern);
         if !pattern.enables {
             return Err(self.refuse(fmt!(
                 "{file}: write '!' before the action to delete, not before the pattern"
             )));
         }
-        self.ask_for(file, &pattern)?;
+        self.ask_for(file, &pattern, rights)?;
         let is_picked = |event: &Event| {
             let mut names = event.names();
             names.any(|(subsystem, name)| pattern.matches(subsystem, name))
         };
-        self.trigger_events(file, is_picked, trigger)
+        self.trigger_events(file, is_picked, trigger, rights)
     }
 
     /// Sets a trigger at the events that `pick` selects, or removes it (`!`), in one step. If there are several
@@ -111,6 +117,7 @@ impl Session {
         file: &str,
         pick: impl Fn(&Event) -> bool,
         text: &str,
+        rights: Rights,
     ) -> Result {
         let text = text.trim();
         let wrong = |shown: core::fmt::Arguments<'_>| {
@@ -139,12 +146,12 @@ impl Session {
         self.must_take_triggers(file, &parsed)?;
         let (mut new, mut refusal) = (KVVec::new(), None);
         for event in picked {
-            if self.withholds(event) {
+            if self.withholds(event, rights) {
                 return Err(EPERM);
             }
             let filter = parsed.filter.map(|filter| {
                 event
-                    .filter(filter.expression)
+                    .filter(filter.expression, rights)
                     .map_err(|refusal| match refusal {
                         Refusal::Wrong(wrong) => Refusal::Wrong(WrongFilter {
                             at: wrong.at + filter.at,

@@ -14,6 +14,7 @@
 
 struct cgroup;
 struct dentry;
+struct file;
 struct file_operations;
 struct kretprobe;
 struct kretprobe_instance;
@@ -148,8 +149,7 @@ void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data
 			 struct rtrace_sample *sample);
 
 /* privilege.c */
-bool rtrace_may_probe(void);
-bool rtrace_sees_addresses(void);
+bool rtrace_opener_has(const struct file *file, int capability, int other);
 
 /* stack.c */
 

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Privileges of the current task. */
+/* Privileges of an open file. */
 #include <linux/capability.h>
-#include <linux/perf_event.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
 #include <linux/user_namespace.h>
 
 #include "helpers.h"
 
-notrace bool rtrace_sees_addresses(void)
+/*
+ * Whether the credentials that opened the file have one of two capabilities. file_ns_capable() would report each
+ * refusal to the audit log, although a refusal only hides addresses.
+ */
+notrace bool rtrace_opener_has(const struct file *file, int capability, int other)
 {
-	/* Not has_capability_noaudit(): some kernels do not export it. */
-	return ns_capable_noaudit(&init_user_ns, CAP_SYSLOG);
-}
+	const struct cred *own = override_creds(file->f_cred);
+	bool has = ns_capable_noaudit(&init_user_ns, capability) || ns_capable_noaudit(&init_user_ns, other);
 
-/* perf's test of a task that creates an event of a kprobe. */
-notrace bool rtrace_may_probe(void)
-{
-	return perfmon_capable();
+	revert_creds(own);
+	return has;
 }

@@ -1,22 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Privileges of a task.
+//! Rights of an open file, and the kernel's lockdown.
 
 use crate::sys::bindings;
 use kernel::prelude::*;
 
-/// Whether the current task may see addresses of the kernel: it has `CAP_SYSLOG`, as for /proc/kallsyms. The
-/// kernel does not export `kptr_restrict`, so that is ignored. Process context.
-pub(crate) fn sees_addresses() -> bool {
-    // SAFETY: In process context there is a current task.
-    unsafe { bindings::rtrace_sees_addresses() }
+/// Rights of an open file. open(2) decides them, from the credentials of the open, for all that the file does: the
+/// task that reads, writes or closes it may be another one, for example a set-uid program that inherited the file.
+#[derive(Clone, Copy)]
+pub(crate) struct Rights {
+    /// Whether the file may probe code of the kernel and read its memory: the opener has `CAP_PERFMON` or
+    /// `CAP_SYS_ADMIN`, as for perf.
+    pub(crate) may_probe: bool,
+    /// Whether the file shows addresses of the kernel: the opener has `CAP_SYSLOG`, as for /proc/kallsyms. The kernel
+    /// does not export `kptr_restrict`, so that is ignored.
+    pub(crate) sees_addresses: bool,
 }
 
-/// Whether the current task may probe code of the kernel and read its memory: it has `CAP_PERFMON`, as for
-/// perf. Process context.
-pub(crate) fn may_probe() -> bool {
-    // SAFETY: In process context there is a current task.
-    unsafe { bindings::rtrace_may_probe() }
+impl Rights {
+    /// Rights of the kernel itself, and of whoever loads the module.
+    pub(crate) const ALL: Self = Self {
+        may_probe: true,
+        sees_addresses: true,
+    };
+    /// No right.
+    pub(crate) const NONE: Self = Self {
+        may_probe: false,
+        sees_addresses: false,
+    };
+
+    /// Rights of a file that is being opened. Process context.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be open, or being opened, during the call.
+    pub(super) unsafe fn of(file: *const bindings::file) -> Self {
+        let has = |one: u32, other: u32| {
+            // SAFETY:
+            // - By the contract the file, and so its credentials, exist.
+            // - In process context there is a current task.
+            unsafe { bindings::rtrace_opener_has(file, one as c_int, other as c_int) }
+        };
+        Self {
+            may_probe: has(bindings::CAP_PERFMON, bindings::CAP_SYS_ADMIN),
+            sees_addresses: has(bindings::CAP_SYSLOG, bindings::CAP_SYSLOG),
+        }
+    }
 }
 
 /// `EPERM`: the kernel is locked down for confidentiality, so tracing is refused, as tracefs refuses it. Process

@@ -5,6 +5,7 @@
 use super::program::{find_integer, WrongPart};
 use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
+use crate::filter::compile::FilterNames;
 use crate::filter::value::Value;
 use crate::input::map::{LinePart, MapDefinition, MAX_MATCHED};
 use crate::map::begins::{NumberBegins, BEGIN_LIMIT, BEGIN_WORDS};
@@ -59,7 +60,7 @@ pub(crate) struct Matched(KVec<Value>);
 impl Matched {
     /// Finds the values of one side in the records with these fields. Without values: the thread. May sleep.
     pub(crate) fn new<'a>(
-        fields: impl Iterator<Item = Field<'a>> + Clone,
+        names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
         side: Option<LinePart<'_>>,
     ) -> Result<Self, WrongPart> {
         // A field of an event may be called `tid`; this is always the context.
@@ -69,7 +70,7 @@ impl Matched {
         };
         let mut values = KVec::new();
         for part in side.unwrap_or(thread).items() {
-            let (value, _) = find_integer(fields.clone(), part)?;
+            let (value, _) = find_integer(names.clone(), part)?;
             values.push(value, GFP_KERNEL)?;
         }
         Ok(Self(values))

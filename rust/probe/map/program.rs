@@ -4,13 +4,13 @@
 
 use super::durations::Matched;
 use crate::abi::schema::{Field, Integer, Shown};
-use crate::filter::compile;
+use crate::filter::compile::{self, FilterNames};
 use crate::filter::value::Value;
 use crate::input::filter::error::FilterReason;
 use crate::input::map::{ColumnKind, LinePart, MapDefinition, DURATION};
 use crate::map::bucket;
 use crate::map::table::{Column, MapShape, MAX_COLUMNS, MAX_KEY};
-use crate::probe::filter::{names, Now};
+use crate::probe::filter::Now;
 use kernel::prelude::*;
 
 /// Name of the key that is the event itself.
@@ -101,9 +101,9 @@ pub(crate) struct MapProgram {
 }
 
 impl MapProgram {
-    /// Finds the keys and values of a map in the records with these fields. May sleep.
+    /// Finds the keys and values of a map in the records whose values have these names. May sleep.
     pub(crate) fn new<'a>(
-        fields: impl Iterator<Item = Field<'a>> + Clone,
+        names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
         definition: &MapDefinition<'_>,
     ) -> Result<Self, WrongPart> {
         let mut keys = KVec::new();
@@ -111,7 +111,7 @@ impl MapProgram {
             let part = match key.text {
                 EVENT => KeyPart::Event,
                 STACK => KeyPart::Stack,
-                _ => match find(fields.clone(), key)? {
+                _ => match find(names.clone(), key)? {
                     (value, Some(integer)) => KeyPart::Number(value, integer),
                     (value, None) => KeyPart::Text(value, value.words()),
                 },
@@ -121,7 +121,7 @@ impl MapProgram {
         let measures = definition.begins.is_some();
         let number_of = |part: LinePart<'_>| match part.text {
             DURATION if measures => Ok(MapNumber::Duration),
-            _ => find_number(fields.clone(), part),
+            _ => find_number(names.clone(), part),
         };
         if let Some(part) = definition.hist {
             let number = number_of(part)?;
@@ -140,7 +140,7 @@ impl MapProgram {
         let matched = match definition.begins {
             Some(_) => {
                 let end = definition.matched.map(|(_, end)| end);
-                Some(Matched::new(fields, end)?)
+                Some(Matched::new(names, end)?)
             }
             None => None,
         };
@@ -284,16 +284,16 @@ impl core::fmt::Display for PartReason {
     }
 }
 
-/// Finds a value in the records with these fields.
+/// Finds a value by its name.
 fn find<'a>(
-    fields: impl Iterator<Item = Field<'a>> + Clone,
+    names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
     part: LinePart<'_>,
 ) -> Result<(Value, Option<Integer>), WrongPart> {
     let wrong = |reason| {
         let at = part.at;
         WrongPart { at, reason }
     };
-    let found = compile::find(part.text, names(fields));
+    let found = compile::find(part.text, names);
     let value = found.map_err(|reason| wrong(PartReason::Value(reason)))?;
     let integer = value.integer();
     Ok((value, integer))
@@ -301,20 +301,20 @@ fn find<'a>(
 
 /// As [`find`], for a value that is no text.
 pub(super) fn find_integer<'a>(
-    fields: impl Iterator<Item = Field<'a>> + Clone,
+    names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
     part: LinePart<'_>,
 ) -> Result<(Value, Integer), WrongPart> {
-    let (value, integer) = find(fields, part)?;
+    let (value, integer) = find(names, part)?;
     let (at, reason) = (part.at, PartReason::Text);
     Ok((value, integer.ok_or(WrongPart { at, reason })?))
 }
 
 /// As [`find`], for a number.
 pub(super) fn find_number<'a>(
-    fields: impl Iterator<Item = Field<'a>> + Clone,
+    names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
     part: LinePart<'_>,
 ) -> Result<MapNumber, WrongPart> {
-    let found = find_integer(fields, part).map_err(|wrong| match wrong.reason {
+    let found = find_integer(names, part).map_err(|wrong| match wrong.reason {
         PartReason::Value(_) if part.text == DURATION => WrongPart {
             reason: PartReason::NoDuration,
             ..wrong

@@ -9,6 +9,7 @@ use crate::input::hist::{base, is_hex, HistBegin, HistLine, HistOrder, WriteErro
 use crate::map::table::MapEntry;
 use crate::probe::map::{KeyPart, MissedUpdate};
 use crate::sys::debugfs::text::Text;
+use crate::sys::privilege::Rights;
 use crate::sys::sort::sort_by;
 use core::cmp::Ordering;
 use core::fmt::Write;
@@ -19,7 +20,7 @@ use kernel::sync::Arc;
 impl Session {
     /// Defines the histogram of a line at an event, or clears or deletes (`!`) it. Errors: `EEXIST` if the event has
     /// the histogram, `ENOENT` if there is none to clear or delete. May sleep.
-    pub(crate) fn set_hist(&self, event: &Event, text: &str) -> Result {
+    pub(crate) fn set_hist(&self, event: &Event, text: &str, rights: Rights) -> Result {
         let text = text.trim();
         let wrong = |error: crate::input::hist::Error| {
             self.refuse(fmt!(
@@ -36,7 +37,7 @@ impl Session {
         match known {
             Some(known) if removes => {
                 let deletes = Self::text(format_args!("!{}", known.name()))?;
-                return self.set_map(deletes.as_str(), None);
+                return self.set_map(deletes.as_str(), None, rights);
             }
             Some(known) if line.clears => return known.map.clear(),
             None if removes || line.clears => {
@@ -83,7 +84,7 @@ impl Session {
         let mut map = Text::new();
         let full_name = (event.subsystem(), event.name());
         match line.write_map(name.as_str(), full_name, begin, &mut map) {
-            Ok(()) => self.set_map(map.as_str(), Some(shown)),
+            Ok(()) => self.set_map(map.as_str(), Some(shown), rights),
             Err(WriteError::Wrong(error)) => Err(wrong(error)),
             Err(WriteError::Write) => Err(ENOMEM),
         }

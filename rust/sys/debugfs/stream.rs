@@ -9,6 +9,7 @@ use super::{errno, may_open, this_module, Data, Dir, READ};
 use crate::sys::bindings;
 use crate::sys::mapping::Mapping;
 use crate::sys::pipe::Pipe;
+use crate::sys::privilege::Rights;
 use crate::sys::wait::{PollTable, Polled};
 use kernel::fs::File;
 use kernel::mm::virt::VmaNew;
@@ -22,8 +23,8 @@ pub(crate) trait StreamFile: 'static {
     /// State of an open file, dropped at its last close.
     type Open: Send + Sync;
 
-    /// Opens the file. An error is that of open(2).
-    fn open(data: &Self::Data) -> Result<Self::Open>;
+    /// Opens the file with these rights. An error is that of open(2).
+    fn open(data: &Self::Data, rights: Rights) -> Result<Self::Open>;
 
     /// read(2): writes bytes to `out`, and returns their number. With `nonblock`, fails with `EAGAIN` and does
     /// not wait.
@@ -90,8 +91,10 @@ impl<F: StreamFile> Operations<F> {
         let open = || {
             may_open()?;
             let _operation = node.active.begin()?;
+            // SAFETY: open(2) passes a file that is being opened.
+            let rights = unsafe { Rights::of(file) };
             // SAFETY: The data stay while the guard is held. Their type is that of these operations.
-            let open = F::open(unsafe { &*node.data.cast::<F::Data>() })?;
+            let open = F::open(unsafe { &*node.data.cast::<F::Data>() }, rights)?;
             let opened = pin_init!(Opened::<F> {
                 open,
                 polled <- Polled::new(),

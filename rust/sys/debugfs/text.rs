@@ -7,6 +7,7 @@ use super::tree::FileNode;
 use super::{errno, may_open, this_module, Data, Dir, Group};
 use crate::arch::word::SharedWord;
 use crate::sys::bindings;
+use crate::sys::privilege::Rights;
 use crate::sys::wait::{Polled, WaitQueue};
 use core::fmt;
 use core::marker::PhantomData;
@@ -25,17 +26,29 @@ const STDIO_BLOCK: usize = 1024;
 /// A text that is being written.
 pub(crate) struct Text {
     bytes: VVec<u8>,
+    /// Rights of the reader.
+    rights: Rights,
     /// An allocation failed, so the text is incomplete.
     truncated: bool,
 }
 
 impl Text {
-    /// An empty text.
+    /// An empty text for a reader without rights.
     pub(crate) fn new() -> Self {
+        Self::with_rights(Rights::NONE)
+    }
+
+    fn with_rights(rights: Rights) -> Self {
         Self {
             bytes: VVec::new(),
+            rights,
             truncated: false,
         }
+    }
+
+    /// Rights of the reader.
+    pub(crate) fn rights(&self) -> Rights {
+        self.rights
     }
 
     /// The text so far.
@@ -63,27 +76,30 @@ pub(crate) trait TextFile: 'static {
 
     /// Returns the test whether a byte ends an item, for a file whose text may be a long list. If a write of whole
     /// blocks (of 1024 bytes) ends within an item, the item continues in the next write of the same open file.
-    /// If the file is closed first, the item ends there.
+    /// If the file is closed first, the item is incomplete, see [`drop_item`](Self::drop_item).
     fn ends_item(_data: &Self::Data) -> Option<fn(u8) -> bool> {
         None
     }
 
+    /// Reports that the file was closed after an incomplete item, which has no effect. May sleep.
+    fn drop_item(_data: &Self::Data, _item: &str) {}
+
     /// Writes the text to `out`. May sleep.
     fn show(data: &Self::Data, out: &mut Text) -> Result;
 
-    /// Handles a written text. May sleep. An error must leave everything unchanged.
-    fn store(_data: &Self::Data, _input: &str) -> Result {
+    /// Handles a text that a file with these rights wrote. May sleep. An error must leave everything unchanged.
+    fn store(_data: &Self::Data, _input: &str, _rights: Rights) -> Result {
         Err(EPERM)
     }
 
     /// Handles the first write to a file that was opened with `O_TRUNC`, as a shell's `>` does: `input`
     /// replaces the old text. If the file is closed without a write, `input` is empty. Otherwise as
     /// [`store`](Self::store). A file whose text is one value need not distinguish both.
-    fn replace(data: &Self::Data, input: &str) -> Result {
+    fn replace(data: &Self::Data, input: &str, rights: Rights) -> Result {
         if input.is_empty() {
             return Ok(());
         }
-        Self::store(data, input)
+        Self::store(data, input, rights)
     }
 
     /// The changes of the text for poll(2); [`None`]: changes are not announced.
@@ -151,6 +167,7 @@ impl Group<'_> {
 #[pin_data]
 struct Open<F: TextFile> {
     file: Arc<FileNode>,
+    rights: Rights,
     _of: PhantomData<F>,
     #[pin]
     polled: Polled,
@@ -168,6 +185,13 @@ struct State {
     version: u64,
 }
 
+impl State {
+    /// Whether the file is still to be truncated. Only the first call returns `true`.
+    fn take_truncation(&mut self) -> bool {
+        core::mem::take(&mut self.truncated)
+    }
+}
+
 impl<F: TextFile> Open<F> {
     /// The file's data. `operation` must be of this open file.
     fn data<'a>(&self, _operation: &'a ActiveOperation<'_>) -> &'a F::Data {
@@ -182,6 +206,7 @@ impl<F: TextFile> Operations<F> {
     const TABLE: bindings::file_operations = bindings::file_operations {
         owner: this_module(),
         open: Some(Self::open),
+        flush: Some(Self::flush),
         release: Some(Self::release),
         read: Some(Self::read),
         write: Some(Self::write),
@@ -197,7 +222,8 @@ impl<F: TextFile> Operations<F> {
     /// Only open(2) calls this, with a file that [`Dir::text`] created.
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: By the contract the inode is that of a file of the tree.
-        let (node, flags) = unsafe { (FileNode::of(inode), (*file).f_flags) };
+        let (node, flags, rights) =
+            unsafe { (FileNode::of(inode), (*file).f_flags, Rights::of(file)) };
         let state = State {
             truncated: flags & bindings::O_TRUNC != 0
                 && flags & bindings::O_ACCMODE != bindings::O_RDONLY,
@@ -207,6 +233,7 @@ impl<F: TextFile> Operations<F> {
         };
         let open = pin_init!(Open::<F> {
             file: node,
+            rights,
             _of: PhantomData,
             polled <- Polled::new(),
             state <- new_mutex!(state),
@@ -223,7 +250,31 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
-    /// The last close(2).
+    /// Each close(2). The first one executes a truncation that no write has executed, and returns its error.
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Self::read).
+    unsafe extern "C" fn flush(file: *mut bindings::file, _: bindings::fl_owner_t) -> c_int {
+        // SAFETY: The kernel passes an open file of these operations.
+        let open = unsafe { Self::opened(file) };
+        let truncate = || {
+            let operation = open.file.active.begin()?;
+            let data = open.data(&operation);
+            match open.state.lock().take_truncation() {
+                true => F::replace(data, "", open.rights),
+                false => Ok(()),
+            }
+        };
+        match truncate() {
+            // The file is removed, and so is all that could be truncated.
+            Ok(()) | Err(ENOENT) => 0,
+            Err(error) => error.to_errno(),
+        }
+    }
+
+    /// The last close(2), or the end of the last process that has the file open. Changes nothing, because no error
+    /// could be returned.
     ///
     /// # Safety
     ///
@@ -231,17 +282,12 @@ impl<F: TextFile> Operations<F> {
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: The kernel passes a file of these operations.
         let open = unsafe { Self::opened(file) };
-        if let Ok(operation) = open.file.active.begin() {
-            let data = open.data(&operation);
-            let (truncated, unfinished) = {
-                let mut state = open.state.lock();
-                (state.truncated, core::mem::take(&mut state.unfinished))
-            };
-            let last = core::str::from_utf8(&unfinished).unwrap_or("");
-            if truncated || !last.is_empty() {
-                // close(2) cannot report the error.
-                let _ = Self::take(open, data, last);
-            }
+        let item = core::mem::take(&mut open.state.lock().unfinished);
+        if let (false, Ok(operation)) = (item.is_empty(), open.file.active.begin()) {
+            F::drop_item(
+                open.data(&operation),
+                core::str::from_utf8(&item).unwrap_or(""),
+            );
         }
         // SAFETY: `open` stored the pointer. No code uses the file any more.
         drop(unsafe { KBox::from_raw((*file).private_data.cast::<Open<F>>()) });
@@ -251,10 +297,9 @@ impl<F: TextFile> Operations<F> {
     /// Passes a written text to the file.
     fn take(open: &Open<F>, data: &F::Data, input: &str) -> Result {
         // The first write uses up the truncation, even if the file refuses the text.
-        if core::mem::take(&mut open.state.lock().truncated) {
-            F::replace(data, input)
-        } else {
-            F::store(data, input)
+        match open.state.lock().take_truncation() {
+            true => F::replace(data, input, open.rights),
+            false => F::store(data, input, open.rights),
         }
     }
 
@@ -303,7 +348,7 @@ impl<F: TextFile> Operations<F> {
         }
         // The number is read before the text is created, so that a change in between is not missed.
         let version = F::changes(data).map_or(0, |changes| changes.count.load());
-        let mut text = Text::new();
+        let mut text = Text::with_rights(open.rights);
         let shown = F::show(data, &mut text);
         if text.truncated {
             return Err(ENOMEM);

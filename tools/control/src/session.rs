@@ -283,8 +283,7 @@ impl Session {
 
     /// Records a text, if the session is active.
     pub fn mark(&self, text: &str) -> Result<()> {
-        self.tracer
-            .write_marker(&self.file("marker"), text, &self.file("error_log"))
+        self.write("marker", text)
     }
 
     /// Records lines about the state of the system, if the session is active; see abi.md.
@@ -373,10 +372,14 @@ impl Session {
             .write(&self.file(name), value, &self.file("error_log"))
     }
 
-    /// Replaces the contents of one of its files.
+    /// Replaces the contents of one of its files. A newline ends the value, as in [`write`](Self::write).
     pub(crate) fn replace(&self, name: &str, value: &str) -> Result<()> {
         let path = self.path(name);
-        fs::write(&path, value).map_err(|cause| self.refused(&path, value, cause))
+        let text = match value {
+            "" => String::new(),
+            _ => format!("{value}\n"),
+        };
+        fs::write(&path, text).map_err(|cause| self.refused(&path, value, cause))
     }
 
     /// The error for one of its files whose text has a wrong form.

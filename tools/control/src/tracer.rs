@@ -189,13 +189,7 @@ impl Tracer {
 
     /// Records a text in every session that is active.
     pub fn mark(&self, text: &str) -> Result<()> {
-        self.write_marker("marker", text, ERROR_LOG)
-    }
-
-    /// Writes to a marker file.
-    pub(crate) fn write_marker(&self, name: &str, text: &str, log: &str) -> Result<()> {
-        // With the newline, which the kernel removes, because write(2) cannot write an empty text.
-        self.write(name, &format!("{text}\n"), log)
+        self.write("marker", text, ERROR_LOG)
     }
 
     /// The names of the sessions, in order.
@@ -223,12 +217,15 @@ impl Tracer {
     }
 
     /// Writes a control file. The error has the kernel's reason, from the file `log`.
+    ///
+    /// A newline ends the value. Without it, write(2) could not write an empty text, and the kernel would wait for the
+    /// rest of a list's last item if the value had a multiple of 1024 bytes.
     pub(crate) fn write(&self, name: &str, value: &str, log: &str) -> Result<()> {
         let path = self.root.join(name);
         OpenOptions::new()
             .write(true)
             .open(&path)
-            .and_then(|mut file| file.write_all(value.as_bytes()))
+            .and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()))
             .map_err(|cause| self.refused(&path, value, log, cause))
     }
 

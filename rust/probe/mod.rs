@@ -23,6 +23,7 @@ use crate::record::header::{Compact, EventHeader, Large, RecordLabel};
 use crate::record::memory::{tail_alone, RecordWriter, Tail};
 use crate::ring::lost::Lost;
 use crate::sys::rcu::RcuArc;
+use crate::sys::tracepoint::Rank;
 use filter::Filter;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -143,6 +144,15 @@ impl Probe {
             }
             (Taker::Map(one), Taker::Map(other)) => one.is_beside(other),
             _ => false,
+        }
+    }
+
+    /// Position of the probe among those of its event.
+    pub(crate) fn rank(&self) -> Rank {
+        match &self.taker {
+            Taker::Recorder(_) => Rank::Record,
+            Taker::Map(map) => map.rank(),
+            Taker::Trigger(_) => Rank::Trigger,
         }
     }
 

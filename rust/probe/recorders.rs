@@ -28,7 +28,7 @@ pub(crate) struct Recorders {
     changing: Mutex<()>,
 }
 
-/// An entry of the list: the probe of a channel or of a trigger.
+/// An entry of the list: the probe of a channel, a map or a trigger.
 struct Recorder {
     probe: Arc<Probe>,
     next: RcuArc<Recorder>,
@@ -43,26 +43,22 @@ impl Recorders {
         })
     }
 
-    /// Adds a probe. A trigger's probe comes after all others. May sleep.
+    /// Adds a probe at the place of its rank. May sleep.
     pub(crate) fn attach(&self, probe: Arc<Probe>) -> Result {
         let _changing = self.changing.lock();
-        let next = RcuArc::new();
-        if probe.trigger().is_some() {
-            let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
-            let Some(mut last) = self.first.get_arc() else {
-                self.first.replace(Some(recorder));
-                return Ok(());
-            };
-            while let Some(next) = last.next.get_arc() {
-                last = next;
+        let mut before: Option<Arc<Recorder>> = None;
+        loop {
+            let place = before.as_ref().map_or(&self.first, |before| &before.next);
+            match place.get_arc() {
+                Some(known) if known.probe.rank() <= probe.rank() => before = Some(known),
+                after => {
+                    let next = RcuArc::new();
+                    next.replace(after);
+                    place.replace(Some(Arc::new(Recorder { probe, next }, GFP_KERNEL)?));
+                    return Ok(());
+                }
             }
-            last.next.replace(Some(recorder));
-            return Ok(());
         }
-        next.replace(self.first.get_arc());
-        let recorder = Arc::new(Recorder { probe, next }, GFP_KERNEL)?;
-        self.first.replace(Some(recorder));
-        Ok(())
     }
 
     /// Removes a probe, and waits until it does not run any more. May sleep.

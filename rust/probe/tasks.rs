@@ -8,7 +8,7 @@ use crate::sys::args::Task;
 use crate::sys::bindings;
 use crate::sys::cgroup::Cgroup;
 use crate::sys::rcu::RcuArc;
-use crate::sys::tracepoint::{Attachments, Handler, Tracepoints};
+use crate::sys::tracepoint::{Attachments, Handler, Rank, Tracepoints};
 use core::convert::Infallible;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -173,7 +173,7 @@ impl Following {
         let mut hooks = Attachments::new();
         for (name, handler) in [("sched_process_fork", FORK), ("sched_process_free", FREE)] {
             let tracepoint = tracepoints.find(name).ok_or(ENOENT)?;
-            hooks.attach(tracepoint, handler, tasks.clone())?;
+            hooks.attach(tracepoint, handler, tasks.clone(), Rank::Record)?;
         }
         Ok(Self { _hooks: hooks })
     }

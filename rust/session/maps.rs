@@ -172,7 +172,6 @@ impl Session {
             let at_event = MapAtEvent::new(map.clone(), role, filter);
             self.attach_map(event, at_event, &mut probes)?;
         }
-        // A begin comes after the end: an event that is both ends a duration before it begins the next one.
         if let Some(begins) = definition.begins {
             let side = definition.matched.map(|(begin, _)| begin);
             for event in &self.events_of_map(line, begins, rights)? {

@@ -31,18 +31,15 @@ impl AttachedProbes {
         }
     }
 
-    /// Attaches a probe to a tracepoint. A trigger's probe comes after all others, so that an event that ends
-    /// the recording is recorded. May sleep.
+    /// Attaches a probe to a tracepoint. May sleep.
     pub(super) fn at_tracepoint(
         &mut self,
         place: impl Into<AttachPoint>,
         handler: Handler<Probe>,
         new: NewProbe<'_>,
     ) -> Result {
-        match new.channel {
-            Some(_) => self.tracepoints.attach(place, handler, new.probe),
-            None => self.tracepoints.attach_last(place, handler, new.probe),
-        }
+        let rank = new.probe.rank();
+        self.tracepoints.attach(place, handler, new.probe, rank)
     }
 
     /// Adds a probe to a list. May sleep.

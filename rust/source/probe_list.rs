@@ -12,7 +12,7 @@ use kernel::sync::Arc;
 pub(crate) struct NewProbe<'a> {
     /// The probe.
     pub(crate) probe: Arc<Probe>,
-    /// The channel that the probe records into. [`None`]: the probe is that of a trigger.
+    /// The channel that the probe records into. [`None`]: the probe is that of a map or a trigger.
     pub(crate) channel: Option<&'a Arc<Channel>>,
     /// How often a sampled event is sampled.
     pub(crate) frequency: Frequency,
@@ -20,7 +20,7 @@ pub(crate) struct NewProbe<'a> {
 
 /// The list of probes of an event that no tracepoint fires.
 pub(crate) trait ProbeList: Send + Sync {
-    /// Adds the probe to the list. Probes of triggers come after all others. May sleep.
+    /// Adds the probe to the list, at the place of its [rank](Probe::rank). May sleep.
     fn attach(&self, new: NewProbe<'_>) -> Result;
 
     /// Removes `probe` from the list, and waits until it does not run any more. May sleep.

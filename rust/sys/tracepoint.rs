@@ -232,7 +232,7 @@ impl AttachPoint {
 pub(super) struct TracepointProbe {
     function: *const c_void,
     data: *const c_void,
-    order: Order,
+    rank: Rank,
 }
 
 // SAFETY: Both pointers are only compared and forwarded.
@@ -255,7 +255,7 @@ impl TracepointProbe {
                 tracepoint.as_ptr(),
                 self.function.cast_mut(),
                 self.data.cast_mut(),
-                self.order as c_int,
+                self.rank.priority(),
             )
         })
     }
@@ -297,14 +297,26 @@ fn for_each(see: &mut dyn FnMut(Tracepoint)) {
     unsafe { bindings::for_each_kernel_tracepoint(Some(visit), (&raw mut see).cast()) };
 }
 
-/// Position of a handler among those of its tracepoint: the kernel's priorities.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-enum Order {
-    /// The priority of `tracepoint_probe_register()`.
-    Usual = bindings::TRACEPOINT_DEFAULT_PRIO as i32,
-    /// After the handlers of the usual priority.
-    Last = 0,
+/// Position of a handler among those of its event: smaller ranks run first, at tracepoints and in lists of probes
+/// alike. Handlers of one rank run in the order in which they were attached.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// Records the event. First, so that an event that ends a recording is recorded. Other tracers' handlers have the
+    /// same rank.
+    Record,
+    /// Updates a map, or ends a measurement.
+    End,
+    /// Begins a measurement. After [`End`](Self::End), so that an event that does both ends the old measurement.
+    Begin,
+    /// Fires a trigger, which may stop what the others do.
+    Trigger,
+}
+
+impl Rank {
+    /// The kernel's priority: handlers of higher priorities run first.
+    fn priority(self) -> c_int {
+        bindings::TRACEPOINT_DEFAULT_PRIO as c_int - self as c_int
+    }
 }
 
 struct Attached<D> {
@@ -357,27 +369,9 @@ impl<D: Send + Sync + 'static> Attachments<D> {
         place: impl Into<AttachPoint>,
         handler: Handler<D>,
         data: Arc<D>,
+        rank: Rank,
     ) -> Result {
-        self.register(place.into(), handler, data, Order::Usual)
-    }
-
-    /// As [`attach`](Self::attach), but the kernel calls the handler after all handlers of the usual priority.
-    pub(crate) fn attach_last(
-        &mut self,
-        place: impl Into<AttachPoint>,
-        handler: Handler<D>,
-        data: Arc<D>,
-    ) -> Result {
-        self.register(place.into(), handler, data, Order::Last)
-    }
-
-    fn register(
-        &mut self,
-        place: AttachPoint,
-        handler: Handler<D>,
-        data: Arc<D>,
-        order: Order,
-    ) -> Result {
+        let place = place.into();
         let owner = match handler.owner {
             Some(owner) => Some(owner.hold().ok_or(ENODEV)?),
             None => None,
@@ -385,7 +379,7 @@ impl<D: Send + Sync + 'static> Attachments<D> {
         let probe = TracepointProbe {
             function: handler.function,
             data: Arc::as_ptr(&data).cast(),
-            order,
+            rank,
         };
         // Reserved before the registration, so that no step after it can fail.
         self.0.reserve(1, GFP_KERNEL)?;

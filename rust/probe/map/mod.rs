@@ -21,6 +21,7 @@ use crate::map::table::MapShape;
 use crate::record::memory::{tail_alone, Capture, Tail};
 use crate::sys::errno::enodata;
 use crate::sys::rcu::RcuArc;
+use crate::sys::tracepoint::Rank;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use quick::{Quick, Single};
@@ -138,8 +139,15 @@ impl MapAtEvent {
 
     /// Whether both are of the same map, and have the same role.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
-        let is_begin = |at: &Self| matches!(at.role, Role::Begin(_));
-        Arc::ptr_eq(&self.map, &other.map) && is_begin(self) == is_begin(other)
+        Arc::ptr_eq(&self.map, &other.map) && self.rank() == other.rank()
+    }
+
+    /// Position of the event's part in the map among the probes of the event.
+    pub(super) fn rank(&self) -> Rank {
+        match self.role {
+            Role::Update { .. } => Rank::End,
+            Role::Begin(_) => Rank::Begin,
+        }
     }
 
     /// Updates the map by a wanted event with these fields, or notes the begin of a duration. Any context, NMI

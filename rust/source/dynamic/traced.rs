@@ -9,7 +9,7 @@ use crate::sys::args::Registers;
 use crate::sys::cpu;
 use crate::sys::errno::enosys;
 use crate::sys::percpu::PerCpu;
-use crate::sys::tracepoint::{Attachments, Handler, Traced, Tracepoint, Tracepoints};
+use crate::sys::tracepoint::{Attachments, Handler, Rank, Traced, Tracepoint, Tracepoints};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -59,7 +59,8 @@ impl AtTracepoint {
             return Ok(());
         }
         let guarded = self.guarded.clone();
-        self.attached.attach(self.tracepoint, self.handler, guarded)
+        self.attached
+            .attach(self.tracepoint, self.handler, guarded, Rank::Record)
     }
 
     /// Disables the event. May sleep.

@@ -7,7 +7,7 @@ use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::Probe;
 use crate::source::probe_list::{NewProbe, ProbeList};
-use crate::sys::tracepoint::{Attachments, Handler, Tracepoints};
+use crate::sys::tracepoint::{Attachments, Handler, Rank, Tracepoints};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -103,8 +103,9 @@ pub(super) fn attach<D: Send + Sync>(
     let mut attachments = Attachments::new();
     for &(name, handler) in handlers {
         let tracepoint = tracepoints.find(name).ok_or(ENOENT)?;
-        // After the probes of the same tracepoint: what is measured follows its event in the trace.
-        attachments.attach_last(tracepoint, handler, data.clone())?;
+        // After the probes that record: in a trace, a latency follows the event that ends it.
+        let (to, data) = (&mut attachments, data.clone());
+        Attachments::attach(to, tracepoint, handler, data, Rank::End)?;
     }
     Ok(attachments)
 }

@@ -71,20 +71,16 @@ impl EventSource for CallEvent {
             }
             return Ok(());
         }
-        let has_map = probe.has_map();
         let calls = CallProbes::new(direction)?;
         calls.set(call, &probe);
         let handlers = handlers(direction);
-        match channel {
-            Some(channel) => to
-                .calls
-                .attach(tracepoint, handlers.select(channel.setup()), calls),
-            None if has_map => to.calls.attach_last(tracepoint, updating(direction), calls),
+        let handler = match channel {
+            Some(channel) => handlers.select(channel.setup()),
+            None if probe.has_map() => updating(direction),
             // The format does not matter: the probe of a trigger records nothing.
-            None => to
-                .calls
-                .attach_last(tracepoint, handlers.compact_tsc, calls),
-        }
+            None => handlers.compact_tsc,
+        };
+        to.calls.attach(tracepoint, handler, calls, probe.rank())
     }
 
     fn aliases(&self) -> [Option<FullName<'_>>; 2] {

@@ -83,7 +83,7 @@ impl Task {
         unsafe { (&raw const (*(*self.0.get()).signal).oom_score_adj).read_volatile() }
     }
 
-    /// Priority as LTTng shows it: 0 is the lowest real-time one, 20 the default.
+    /// Priority as LTTng shows it: real-time ones are negative, 0 to 39 are the nice values -20 to 19.
     #[inline(always)]
     pub(crate) fn prio(&self) -> i32 {
         self.number(TaskNumber::PRIO)

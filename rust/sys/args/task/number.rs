@@ -34,7 +34,7 @@ impl TaskNumber {
     pub(crate) const TID: Self = Self::new(offset_of!(task_struct, pid), 0);
     pub(crate) const PID: Self = Self::new(offset_of!(task_struct, tgid), 0);
     pub(crate) const CPU: Self = Self::new(offset_of!(task_struct, thread_info.cpu), 0);
-    /// As LTTng shows it: 0 is the lowest real-time priority, 20 the default.
+    /// As LTTng shows it: real-time priorities are negative, 0 to 39 are the nice values -20 to 19.
     pub(crate) const PRIO: Self = Self::new(offset_of!(task_struct, prio), 100);
     /// -20 to 19.
     pub(crate) const NICE: Self = Self::new(offset_of!(task_struct, static_prio), 120);

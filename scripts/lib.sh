@@ -99,3 +99,43 @@ end_beside() {
 free_cpu() {
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || :; done
 }
+
+# counted NAME NUMBER COMMAND...: runs a step that prints PASS, FAIL and SKIP lines of its own, and prints its output at
+# once. Adds a FAIL line if the step ends with another status than 0 and says no FAIL, or with fewer than NUMBER results.
+# A step that ends with status 4 after a SKIP line is skipped.
+counted() {
+	local name=$1 number=$2 line count=0 failed='' status='no status'
+	shift 2
+	{ status=0; "$@" </dev/null || status=$?; echo "status of $name: $status"; } | {
+		while IFS= read -r line; do
+			case $line in
+			"status of $name: "*) status=${line##* }; continue ;;
+			"PASS "* | "SKIP "*) count=$((count + 1)) ;;
+			"FAIL "*) failed=1 ;;
+			esac
+			printf '%s\n' "$line"
+		done
+		if [ "$failed" ]; then :
+		elif [ "$status" = 4 ] && [ $count -gt 0 ]; then :
+		elif [ "$status" != 0 ]; then echo "FAIL $name: it ends with $status after $count results"
+		elif [ $count -lt "$number" ]; then echo "FAIL $name: $count results of $number"
+		fi
+	}
+}
+
+# expected_skips [KERNEL]: copies lines of results, each at once. A SKIP becomes a FAIL if tools/testing/skips does not
+# list it for the release KERNEL, or (without KERNEL) for any.
+expected_skips() {
+	local line kernel result expected
+	while IFS= read -r line; do
+		if [[ $line = "SKIP "* ]]; then
+			expected=
+			while read -r kernel result; do
+				# shellcheck disable=SC2053 # Globs are meant.
+				[[ $kernel = '#'* || ${1-$kernel} != $kernel || ${line#SKIP } != $result ]] || expected=1
+			done <"$TOP/tools/testing/skips"
+			[ "$expected" ] || line="FAIL ${line#SKIP } (a skip that tools/testing/skips does not list)"
+		fi
+		printf '%s\n' "$line"
+	done
+}

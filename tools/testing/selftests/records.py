@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """Compares what rtrace and ftrace recorded of the same events, between two marks on each CPU.
 
-Usage: records.py TRACE FTRACE MARKS TRACEFS EVENT...
+Usage: records.py TRACE FTRACE MARKS TYPES TRACEFS EVENT...
 
 TRACE is rtrace's, FTRACE the text of an instance with its option `fields`. EVENTs are
 SUBSYSTEM:NAME. The marks are calls of sched_get_priority_min, so many first and last on each CPU: not
 one, for what comes between the two tracers' probes at a mark is before it for one and behind it for
-the other. Exit status 1 if a CPU does not have the same events, or fields differ in more than one
-record of a hundred (what a field is read from may change between the two), or more than one field of
-twenty cannot be compared.
+the other. Exit status 1 in each of these cases:
+
+- a CPU does not have the same events
+- a field of an event differs in more than one of a hundred records, or in one of fewer than ten. (What a field is read
+  from may change between the two tracers' probes.)
+- more than one field of twenty cannot be compared
+- fewer than TYPES events were compared, or none of the fields of one of them
 """
 
 import collections
@@ -148,17 +152,16 @@ def same(found, expected):
 
 
 class Comparison:
-    """Result of a comparison of records."""
+    """Result of a comparison of records. `declared` has the names of each event's fields."""
 
-    def __init__(self):
-        self.records = self.values = 0
-        self.types, self.fields, self.wrong = set(), set(), []
-        # Differing records per event; values that cannot be compared per field.
-        self.differ, self.unknown = collections.Counter(), collections.Counter()
+    def __init__(self, declared):
+        self.declared, self.wrong = declared, []
+        self.records = collections.Counter()
+        # Values per field (EVENT.NAME): equal, different, and those that cannot be compared.
+        self.equal, self.differ, self.unknown = (collections.Counter() for _ in range(3))
 
     def record(self, name, found, expected):
-        self.types.add(name)
-        self.records += 1
+        self.records[name] += 1
         for field, value in expected.items():
             if field not in found:
                 self.wrong.append(f"{name} has no {field}: {found}")
@@ -166,39 +169,48 @@ class Comparison:
             equal = same(found[field], value)
             if equal is None:
                 self.unknown[f"{name}.{field}"] += 1
-                continue
-            self.values += 1
-            self.fields.add(f"{name}.{field}")
-            if not equal:
-                self.differ[name] += 1
-                if self.differ[name] <= 2:
+            elif equal:
+                self.equal[f"{name}.{field}"] += 1
+            else:
+                self.differ[f"{name}.{field}"] += 1
+                if self.differ[f"{name}.{field}"] <= 2:
                     print(f"# {name}: {field} is {found[field]!r}, in ftrace {value!r}")
-                break
 
-    def end(self):
-        differ, unknown = self.differ.total(), self.unknown.total()
-        print(f"{self.values} values of {len(self.fields)} fields in {self.records} records of "
-              f"{len(self.types)} events: {differ} differ {dict(self.differ)}")
-        print(f"{unknown} values could not be compared: {dict(self.unknown)}")
-        print(" ".join(sorted(self.types)))
-        if self.wrong:
-            sys.exit("\n".join(self.wrong[:20]))
-        if differ * 100 > self.records:
-            sys.exit("too many differ")
-        if len(self.unknown) * 20 > len(self.fields):
-            sys.exit("too few were compared")
+    def end(self, types):
+        """Prints the result. Ends the program if the records differ, or if fewer than `types` events were compared."""
+        compared, wrong = self.equal + self.differ, self.wrong
+        print(f"{compared.total()} values of {len(compared)} fields in {self.records.total()} records of "
+              f"{len(self.records)} events: {self.differ.total()} differ {dict(self.differ)}")
+        print(f"{self.unknown.total()} values could not be compared: {dict(self.unknown)}")
+        print(" ".join(sorted(self.records)))
+        for field, differ in self.differ.items():
+            count = compared[field]
+            if differ > max(count // 100, int(count >= 10)):
+                wrong.append(f"{field} differs in {differ} of {count} records")
+        for name in self.records:
+            fields = {f"{name}.{field}" for field in self.declared[name]}
+            # ftrace may have printed a field in no record.
+            self.unknown.update(fields - set(compared) - set(self.unknown))
+            if fields and not fields & set(compared):
+                wrong.append(f"no field of {name} was compared")
+        if len(self.unknown) * 20 > len(compared):
+            wrong.append(f"too few fields were compared: not {sorted(self.unknown)}")
+        if len(self.records) < types:
+            wrong.append(f"{len(self.records)} events were compared, not {types}")
+        if wrong:
+            sys.exit("\n".join(wrong[:20]))
 
 
 def main():
-    trace, text, marks, tracefs, events = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5:]
+    trace, text, (marks, types), tracefs, events = *sys.argv[1:3], map(int, sys.argv[3:5]), sys.argv[5], sys.argv[6:]
     fields = {event.split(":")[1]: declared(tracefs, event) for event in events}
     all_ours, all_theirs = by_cpu(ours(trace)), by_cpu(theirs(text, fields))
-    comparison, more = Comparison(), collections.Counter()
+    comparison, more = Comparison(fields), collections.Counter()
     for name, found, expected in pairs(all_ours, all_theirs, marks, set(fields), more):
         comparison.record(name, found, expected)
     # A task may move to another CPU between the two tracers' probes: then the sum is right.
     comparison.wrong += [f"{n:+} {name} beside ftrace" for name, n in sorted(more.items()) if n]
-    comparison.end()
+    comparison.end(types)
 
 
 if __name__ == "__main__":

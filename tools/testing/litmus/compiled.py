@@ -7,7 +7,7 @@ A line of a test's header says which function has the steps of a program:
 
 The program must have these steps in this order, and so must each path of the function that has the last of them. In the
 function a plain access is one of 64 bits at this offset. A stronger barrier is right, too. If only some paths have the
-steps, the line ends with ", some path".
+steps, the line ends with ", some path". A test of what must never happen has such a line, or "Not compiled: WHY".
 """
 
 import re
@@ -108,6 +108,8 @@ def main():
     for path in sys.argv[1:]:
         text = open(path).read()
         test = re.search(r"^AArch64 (\S+)", text)[1]
+        if "\n * Result: Never\n" in text and not re.search(r"^ \* (Not compiled|Compiled): ", text, re.M):
+            faults.append(f"{test}: no line says which function has its steps")
         for number, function, rest in re.findall(r"^ \* Compiled: P(\d) (\S+): (.*)$", text, re.M):
             label = f"{test} P{number}"
             steps = rest.split(", ")
@@ -130,6 +132,8 @@ def main():
             if not found or not right:
                 faults.append(f"{label}: not on each path of {function}: {', '.join(steps)}")
             compared += 1
+    if not compared:
+        faults.append("nothing to compare")
     print("\n".join([*faults, f"{compared} programs compared"]))
     sys.exit(bool(faults))
 

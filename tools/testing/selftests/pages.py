@@ -33,6 +33,8 @@ NOT_HERE = {
 
 # The begin of a command in an example whose other lines are its output.
 PROMPT = "[#$] [a-z.]"
+# Lines of a page that certainly begin with a command.
+CERTAIN = re.compile(f"^    (?:{PROMPT}|rtraced? [a-z-])", re.M)
 
 # First words of commands, in examples without a prompt.
 COMMANDS = "babeltrace2 cat cd echo for kill mkdir modprobe mount rtrace rtraced sleep umask".split()
@@ -125,7 +127,7 @@ class Page:
             # The pages show x86-64's names of functions.
             self.text = file.read().replace("__x64_", "__arm64_" if os.uname().machine == "aarch64" else "__x64_")
         self.home = os.getcwd()
-        self.ran = self.skipped = 0
+        self.ran = self.skipped = self.found = 0
         self.wrong = []
         # Numbers of threads and others, from a page's output to those of this run.
         self.numbers = {}
@@ -136,6 +138,7 @@ class Page:
         for block in examples(self.text):
             folder = self.home
             for number, command, shown in commands(block):
+                self.found += 1
                 if re.search(NOT_HERE.get(self.name, ("(?!)",))[0], command):
                     self.skipped += 1
                 elif command.startswith("cd "):
@@ -143,6 +146,9 @@ class Page:
                 else:
                     self.command(folder, number, command, shown)
         self.clean()
+        certain = len(CERTAIN.findall(self.text))
+        if self.found < certain:
+            self.wrong.append("%s.md: %d commands were found, but %d lines begin with one" % (self.name, self.found, certain))
         return not self.wrong
 
     def clean(self):

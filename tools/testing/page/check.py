@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""check.py CHROMIUM PAGE DIR: opens a page of `rtrace report --html`, a file or the address of --serve, and
+"""check.py CHROMIUM PAGE DIR [load]: opens a page of `rtrace report --html`, a file or the address of --serve, and
 operates it as people do. Prints PASS and FAIL lines, and as comments how fast it paints; puts screenshots
-into DIR. With PAGE_LIMITS=1 a slow page fails."""
+into DIR. `load`: the trace is that of tools/synthetic/examples/load.rs, with the maps of scripts/page-test, so losses and
+maps are known. With PAGE_LIMITS=1 a slow page fails."""
 
 import os
 import sys
 import time
+import traceback
 
 from browser import Browser, Failure
 
@@ -14,6 +16,7 @@ SHIFT, CONTROL = 8, 2
 # On a machine with nothing else to do: seconds until the page is shown, and milliseconds of a frame.
 OPENS, PAUSE = 3, 50
 LIMITS = os.environ.get("PAGE_LIMITS") == "1"
+IS_LOAD = sys.argv[4:] == ["load"]
 
 TESTS = []
 
@@ -82,6 +85,10 @@ def what_the_head_says(browser):
 def losses_are_told_and_hatched(browser):
     gaps = browser.evaluate("rtrace.trace.index.gaps")
     notes = text(browser, "#notes")
+    if IS_LOAD:
+        found = {gap["cpu"] for gap in gaps}, *(sum(gap[what] for gap in gaps) for what in ("events", "packets"))
+        expect(found == ({2}, 1234, 3), f"CPUs, events and packets of the gaps: {found}")
+        expect("1,234 and more" in text(browser, "#facts"), f"the head says {text(browser, '#facts')!r}")
     expect(bool(gaps) == ("Events are missing" in notes), f"{len(gaps)} gaps, and it says {notes!r}")
     if gaps:
         gap = gaps[0]
@@ -356,8 +363,9 @@ def tables_sort_and_search(browser):
 
 @test
 def maps_have_bars_by_key(browser):
-    if not browser.evaluate("document.getElementById('tab-maps') !== null"):
+    if not IS_LOAD:
         return
+    expect(browser.evaluate("document.getElementById('tab-maps') !== null"), "no tab of maps")
     browser.evaluate("document.getElementById('tab-maps').click()")
     rows = browser.evaluate("[...document.querySelectorAll('#view-maps tbody tr')].map(row => [...row.cells].map(cell => cell.textContent.trim()))")
     expect(rows == [["</script>", "8", "8", "6", "100.0 %"], ["b", "1", "1", "1", "25.0 %"], ["b", "16", "17", "3", "100.0 %"]], f"{rows}")
@@ -472,9 +480,14 @@ def it_moves(browser):
         expect(not any(figure["pauses"] for figure in figures.values()), f"it pauses: {figures}")
 
 
+def reason(failure):
+    """The text of a Failure, and the place of another exception: a fault of this program, or an answer it does not expect."""
+    return str(failure) if isinstance(failure, Failure) else "\n# ".join(traceback.format_exception(failure)[-3:]).rstrip()
+
+
 def main():
     global shot
-    chromium, page, folder = sys.argv[1:]
+    chromium, page, folder = sys.argv[1:4]
     shot = lambda name: os.path.join(folder, f"{name}.png")
     browser = Browser(chromium)
     failed = 0
@@ -492,13 +505,13 @@ def main():
                 function(browser)
                 expect(not browser.problems, f"the page complains: {browser.problems}")
                 print(f"PASS {name}", flush=True)
-            except Failure as failure:
+            except Exception as failure:
                 failed += 1
                 browser.problems = []
-                print(f"# {failure}\nFAIL {name}", flush=True)
-    except Failure as failure:
+                print(f"# {reason(failure)}\nFAIL {name}", flush=True)
+    except Exception as failure:
         failed += 1
-        print(f"# {failure}\nFAIL page: it opens")
+        print(f"# {reason(failure)}\nFAIL page: it opens")
     finally:
         browser.close()
     sys.exit(failed > 0)

@@ -8,7 +8,6 @@ use predicates::str::contains;
 use rtrace_abi::header::Layout;
 use serde_json::Value;
 use std::fs;
-use std::io::{self, Write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process;
@@ -384,11 +383,7 @@ fn a_damaged_trace_is_an_error_with_its_place() {
 /// Returns babeltrace2's text of a trace, and its messages; none if babeltrace2 is not installed.
 fn babeltrace2(dir: &Path) -> Option<(String, String)> {
     let Ok(output) = process::Command::new("babeltrace2").arg(dir).output() else {
-        // The test harness would capture the output of eprintln!.
-        let _ = writeln!(
-            io::stderr(),
-            "SKIP: babeltrace2 is not there to compare with"
-        );
+        synthetic::skip("needs babeltrace2");
         return None;
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

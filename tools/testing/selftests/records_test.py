@@ -12,7 +12,7 @@ DECLARED = {"often": ["pid", "len"], "rare": ["ino"], "bare": []}
 
 
 def verdict(differences=(), records=(("often", 1000), ("rare", 1)), types=2, printed=("pid", "len", "ino")):
-    """What is wrong with a comparison in which fields differ: (EVENT, FIELD, NUMBER). None if nothing is."""
+    """The message of a comparison in which fields differ: (EVENT, FIELD, NUMBER). None if all is right."""
     comparison = Comparison(DECLARED)
     left = {(event, field): number for event, field, number in differences}
     with contextlib.redirect_stdout(io.StringIO()):

@@ -12,7 +12,7 @@ the other. Exit status 1 in each of these cases:
 - a field of an event differs in more than one of a hundred records, or in one of fewer than ten. (What a field is read
   from may change between the two tracers' probes.)
 - more than one field of twenty cannot be compared
-- fewer than TYPES events were compared, or none of the fields of one of them
+- fewer than TYPES events were compared, or ftrace's text has none of the fields of one of them
 """
 
 import collections
@@ -189,10 +189,11 @@ class Comparison:
                 wrong.append(f"{field} differs in {differ} of {count} records")
         for name in self.records:
             fields = {f"{name}.{field}" for field in self.declared[name]}
-            # ftrace may have printed a field in no record.
-            self.unknown.update(fields - set(compared) - set(self.unknown))
-            if fields and not fields & set(compared):
-                wrong.append(f"no field of {name} was compared")
+            # Fields that ftrace has printed in no record.
+            absent = fields - set(compared) - set(self.unknown)
+            self.unknown.update(absent)
+            if fields and absent == fields:
+                wrong.append(f"no field of {name} is in ftrace's text")
         if len(self.unknown) * 20 > len(compared):
             wrong.append(f"too few fields were compared: not {sorted(self.unknown)}")
         if len(self.records) < types:

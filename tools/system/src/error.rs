@@ -2,6 +2,7 @@
 
 //! The errors of all crates, in the words that the user reads.
 
+use crate::printing::session_option;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -55,7 +56,10 @@ pub enum Error {
         cause: io::Error,
     },
     /// The session has had no trace yet.
-    #[error("session `{session}` has no trace yet: start one with `rtrace start`")]
+    #[error(
+        "session `{session}` has no trace yet: start one with `rtrace{} start`",
+        session_option(session)
+    )]
     NoTrace {
         /// The session.
         session: String,

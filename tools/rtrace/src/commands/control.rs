@@ -11,6 +11,7 @@ use crate::session::patience::{self, Patience};
 use crate::state;
 use anyhow::bail;
 use control::{LiveTrace, Session};
+use system::printing::session_option;
 use system::Error;
 use terminal::{conclude, say, tell};
 
@@ -21,11 +22,9 @@ pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
         (None, Some(name)) => name.used(place.tracer()?.session(&name.value))?,
         _ => place.session()?,
     };
+    let (name, of) = (session.name(), session_option(session.name()));
     if session.is_active()? {
-        bail!(
-            "session `{}` is already recording (EBUSY): `rtrace stop` ends it",
-            session.name()
-        );
+        bail!("session `{name}` is already recording (EBUSY): `rtrace{of} stop` ends it");
     }
     if makes_channels(&session, &setup.channels)? {
         setup.rehearse(&session)?;
@@ -42,7 +41,7 @@ pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
     if !changed.is_empty() {
         let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
         tell(format_args!(
-            "settings that are not the defaults: {}; `rtrace session reset` restores the defaults after the trace",
+            "settings that are not the defaults: {}; `rtrace{of} session reset` restores the defaults after the trace",
             changed.join(", ")
         ));
     }
@@ -84,11 +83,9 @@ fn say_started(session: &Session) -> anyhow::Result<()> {
 /// Ends the trace.
 pub fn stop(place: &Place) -> anyhow::Result<()> {
     let session = place.session()?;
+    let (name, of) = (session.name(), session_option(session.name()));
     if !session.is_active()? {
-        bail!(
-            "session `{}` is not recording: `rtrace start` starts it",
-            session.name()
-        );
+        bail!("session `{name}` is not recording: `rtrace{of} start` starts it");
     }
     patience::stop(&session, Patience::of(&session)?.as_ref())?;
     // Before the counters are read: a reader that ends meanwhile has read all packets, so the counters report none
@@ -106,8 +103,8 @@ pub fn stop(place: &Place) -> anyhow::Result<()> {
         ));
     } else if unread > 0 {
         say(format_args!(
-            "{unread} events are still in the buffers: `rtrace snapshot -o DIR` or \
-             `rtraced --leftover -o DIR` writes them, `rtrace session free` drops them"
+            "{unread} events are still in the buffers: `rtrace{of} snapshot -o DIR` or \
+             `rtraced{of} --leftover -o DIR` writes them, `rtrace{of} session free` drops them"
         ));
     }
     conclude(total.lost() == 0, total.totals());
@@ -136,10 +133,9 @@ pub fn reset(place: &Place) -> anyhow::Result<()> {
 fn stopped(place: &Place) -> anyhow::Result<Session> {
     let session = place.session()?;
     if session.is_active()? {
-        bail!(
-            "session `{}` is recording (EBUSY): run `rtrace stop` first",
-            session.name()
-        );
+        let name = session.name();
+        let of = session_option(name);
+        bail!("session `{name}` is recording (EBUSY): run `rtrace{of} stop` first");
     }
     Ok(session)
 }

@@ -33,6 +33,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{self, ExitCode};
 use std::sync::Arc;
 use store::{maps, Claim, Output};
+use system::printing::session_option;
 use system::signals::Signals;
 use system::Error;
 use terminal::{bytes, conclude, say, tell};
@@ -52,9 +53,10 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     let given = given.map(|name| tracer.session(name)).transpose()?;
     if let Some(session) = &given {
         if session.is_active()? {
+            let name = session.name();
+            let of = session_option(name);
             bail!(
-                "session `{}` is already recording (EBUSY): `rtrace status` shows it, `rtrace stop` ends it",
-                session.name()
+                "session `{name}` is already recording (EBUSY): `rtrace{of} status` shows it, `rtrace{of} stop` ends it"
             );
         }
     }

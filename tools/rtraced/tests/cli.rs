@@ -5,9 +5,9 @@
 use assert_cmd::Command;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
-use rustix::fs::{mknodat, FileType, Mode, CWD};
+use rustix::fs::{flock, mknodat, FileType, FlockOperation, Mode, CWD};
 use rustix::process::{kill_process, Pid, Signal};
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
@@ -267,6 +267,9 @@ fn a_directory_that_cannot_be_written() {
 fn what_is_no_stream_fails_and_leaves_no_pid_file() {
     let (tree, output) = (tree(), TempDir::new().unwrap());
     let pid = output.path().join("pid");
+    // As any user can lock /run.
+    let locked = File::open(output.path()).unwrap();
+    flock(&locked, FlockOperation::LockExclusive).unwrap();
     rtraced(tree.path(), &output.path().join("trace"))
         .arg("--pid-file")
         .arg(&pid)

@@ -86,7 +86,7 @@ Exit codes:
 #[command(group(ArgGroup::new("network").args(["connect", "listen", "metrics"])))]
 pub struct Args {
     /// Directory for the trace: new, empty, or with a part of the same trace (with --rotate: chunks of it; with
-    /// --snapshots: snapshots; with --listen: a directory for each trace)
+    /// --snapshots: snapshots; with --keep-traces or --listen: a directory for each trace)
     #[arg(short, long, value_name = "DIR", required_unless_present_any = ["connect", "metrics", "generate"])]
     pub output: Option<PathBuf>,
 
@@ -94,7 +94,7 @@ pub struct Args {
     /// socket, and contains a `/`
     #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
-        "output", "listen", "direct", "rotate", "keep", "snapshots", "mode", "group"
+        "output", "listen", "direct", "rotate", "keep", "snapshots", "keep_traces", "mode", "group"
     ])]
     pub connect: Option<String>,
 
@@ -102,14 +102,14 @@ pub struct Args {
     /// is that of a Unix socket, which accepts connections of root and of its own user only. ADDR is an address
     /// of this machine, or 0.0.0.0 or [::] for all
     #[arg(long, value_name = "PATH|ADDR:PORT", value_parser = parse_address)]
-    #[arg(conflicts_with_all = ["direct", "snapshots", "leftover", "session"])]
+    #[arg(conflicts_with_all = ["direct", "snapshots", "keep_traces", "leftover", "session"])]
     pub listen: Option<String>,
 
     /// Record nothing, but serve the numbers of the session's maps to Prometheus, at http://ADDR:PORT/metrics. ADDR is
     /// 127.0.0.1 by default; addresses for other machines need certificates, or --plain
     #[arg(long, value_name = "[ADDR:]PORT")]
     #[arg(conflicts_with_all = [
-        "output", "direct", "rotate", "keep", "snapshots", "mode", "group", "leftover", "quota"
+        "output", "direct", "rotate", "keep", "snapshots", "keep_traces", "mode", "group", "leftover", "quota"
     ])]
     pub metrics: Option<String>,
 
@@ -164,6 +164,11 @@ pub struct Args {
     /// nothing else. Continues with later traces, until another signal arrives
     #[arg(long, conflicts_with_all = ["rotate", "leftover"])]
     pub snapshots: bool,
+
+    /// Write the trace to a new directory DIR/YYYYMMDD-HHMMSS, named by the time (UTC), or continue it in the newest.
+    /// Before a new one, remove the oldest, so that N remain; 0: keep all
+    #[arg(long, value_name = "N", conflicts_with = "snapshots")]
+    pub keep_traces: Option<usize>,
 
     /// Permissions of DIR, in octal, whatever the umask. Files in DIR get them without the x bits. If DIR
     /// exists, only its files get them [default: 0700; with --group 0750]

@@ -15,6 +15,7 @@ mod pid_file;
 mod receive;
 mod serve;
 mod snapshots;
+mod traces;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};

@@ -40,6 +40,8 @@ pub struct Options {
     pub leftover: bool,
     /// Write a snapshot at each request, and nothing else.
     pub snapshots: bool,
+    /// Write each trace to a directory of its own in the destination, and keep this number of them; 0: all.
+    pub keep_traces: Option<usize>,
     /// Detach as soon as it waits, or the streams are open.
     pub detached: bool,
 }
@@ -105,6 +107,7 @@ impl Action {
             pid_file,
             leftover: args.leftover,
             snapshots: args.snapshots,
+            keep_traces: args.keep_traces,
             detached: args.detached,
         }))
     }

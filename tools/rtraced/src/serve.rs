@@ -9,6 +9,7 @@ use crate::notify::Notify;
 use crate::options::Options;
 use crate::pid_file::PidFile;
 use crate::snapshots;
+use crate::traces::Traces;
 use anyhow::anyhow;
 use consumer::{Consumer, End, Source, State, Totals};
 use control::{LiveTrace, Session, Tracer};
@@ -50,7 +51,14 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     }
     // Read before the session's activity: a trace that is started after this has another identity.
     let last = session.uuid()?;
-    let held = try_writing(&options.destination, last)?;
+    let traces = match (options.keep_traces, options.destination.directory()) {
+        (Some(keep), Some(directory)) => Some(Traces::claim(directory, keep)?),
+        _ => None,
+    };
+    let held = match &traces {
+        Some(traces) => has_rest(traces, &session, last)?,
+        None => try_writing(&options.destination, last)?,
+    };
     system::files::open_many();
     let source = match current(&session, held, options.leftover)? {
         Some(source) => source,
@@ -70,16 +78,24 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
             source
         }
     };
-    // Only now that there is a trace: a daemon that waits creates no directory.
-    let directory = options.destination.directory();
-    let claim = directory.map(|directory| Claim::take(&directory.path, directory.options.access));
-    let _claim = claim.transpose()?;
+    // Only now that there is a trace: a daemon that waits creates no directory for it.
+    let own;
+    let (destination, _claim) = match (&traces, options.destination.directory()) {
+        (Some(traces), _) => {
+            let (directory, claim) = traces.begin(source.uuid())?;
+            own = Destination::Directory(directory);
+            (&own, Some(claim))
+        }
+        (None, Some(Directory { path, options: to })) => {
+            (&options.destination, Some(Claim::take(path, to.access)?))
+        }
+        (None, None) => (&options.destination, None),
+    };
     let mut consumer = Consumer::open(source, |source| {
         let stop = signals.as_fd().try_clone_to_owned();
         let stop = stop.map_err(system::Error::system("cannot duplicate a descriptor"))?;
         let (uuid, streams) = (source.uuid(), source.streams()?);
-        let to = &options.destination;
-        to.begin(uuid, streams, stop, log.notice())
+        destination.begin(uuid, streams, stop, log.notice())
     })?;
     // The part that an earlier run may have written. A receiver may report only later whether it has that.
     let before = session.stats()?.all.total.read_records;
@@ -91,8 +107,8 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
         } else {
             "writing"
         },
-        consumer.source().uuid(),
-        options.destination,
+        uuid,
+        destination,
         consumer.streams()
     );
     log.info(&status);
@@ -113,7 +129,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
             (None, State::Stopped)
         }
         Err(error) => {
-            let advice = advice(&options.destination, &error);
+            let advice = advice(destination, &error);
             let failure = Failure::from(error);
             log.error(&failure.to_string());
             if let Some(advice) = advice {
@@ -123,7 +139,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
         }
     };
     if let Err(failure) = close(&session, consumer, before, state, log)
-        .and_then(|()| save_maps(&session, directory, uuid))
+        .and_then(|()| save_maps(&session, destination.directory(), uuid))
     {
         failed.get_or_insert(failure.exit_code());
     }
@@ -147,6 +163,20 @@ fn try_writing(destination: &Destination, last: Option<Uuid>) -> Result<bool, Fa
         drop(Claim::take(path, options.access)?);
     }
     Ok(held.is_some())
+}
+
+/// Whether `traces` has a part of the `last` trace, and the kernel has more of it.
+fn has_rest(traces: &Traces<'_>, session: &Session, last: Option<Uuid>) -> Result<bool, Failure> {
+    let part = last.map(|uuid| traces.part_of(uuid)).transpose()?;
+    if part.flatten().is_none() {
+        return Ok(false);
+    }
+    let unread = LiveTrace::open(session).and_then(|trace| trace.has_packets());
+    match unread {
+        // The trace was dropped, or another reader reads the rest.
+        Err(system::Error::NoTrace { .. } | system::Error::StreamBusy { .. }) => Ok(false),
+        unread => Ok(unread?),
+    }
 }
 
 /// Advice for the user after an error in writing to `destination`, if there is any.

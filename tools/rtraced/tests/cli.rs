@@ -86,6 +86,7 @@ fn wrong_usage() {
         ("--rotate 1G --keep 0", "0 is not in 1.."),
         ("--snapshots --rotate 1G", "cannot be used with"),
         ("--snapshots --leftover", "cannot be used with"),
+        ("--snapshots --keep-traces 1", "cannot be used with"),
     ] {
         rtraced(output.path(), &output.path().join("trace"))
             .args(words.split(' '))
@@ -199,6 +200,47 @@ fn chunks_and_traces_are_not_mixed() {
         .assert()
         .code(3)
         .stderr(contains("another trace"));
+}
+
+/// The names in a directory, in order.
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_newest_traces_are_kept() {
+    let (tree, output) = (tree(), TempDir::new().unwrap());
+    let old = ["20200101-000000", "20200102-000000", "20200103-000000"];
+    for name in old.into_iter().chain(["20200101-old"]) {
+        let dir = output.path().join(name);
+        fs::create_dir(&dir).unwrap();
+        let metadata = synthetic::metadata([7; 16], Layout::Compact);
+        fs::write(dir.join("metadata"), metadata).unwrap();
+    }
+    // The tree's streams are plain files, so that rtraced fails after it has made the directory.
+    let begin = |keep: &str| {
+        rtraced(tree.path(), output.path())
+            .args(["--foreground", "--keep-traces", keep])
+            .assert()
+            .code(1)
+            .stderr(contains("epoll"));
+    };
+    begin("0");
+    let all = names(output.path());
+    assert_eq!(all[..3], [old[0], "20200101-old", old[1]]);
+    assert_eq!(all.len(), 5, "{all:?}");
+    // The new directory has a part of the trace, so it is continued, and nothing is removed.
+    begin("1");
+    assert_eq!(names(output.path()), all);
+    fs::remove_dir_all(output.path().join(&all[4])).unwrap();
+    begin("2");
+    let kept = names(output.path());
+    assert_eq!(kept[..2], ["20200101-old", old[2]]);
+    assert_eq!(kept.len(), 3, "{kept:?}");
 }
 
 #[test]

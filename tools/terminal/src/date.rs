@@ -32,11 +32,6 @@ fn zoned(nanoseconds: i128) -> Option<Zoned> {
     Some(time.to_zoned(zone()))
 }
 
-/// This moment as `YYYYMMDD-HHMMSS` in UTC, for names of files.
-pub fn now() -> String {
-    Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string()
-}
-
 /// Nanoseconds since the epoch as `YYYY-MM-DD HH:MM:SS.mmm ZONE`; as a number outside the calendar.
 pub fn readable(nanoseconds: i128) -> String {
     zoned(nanoseconds).map_or_else(
@@ -225,7 +220,6 @@ mod tests {
         assert!(readable(i128::MAX).ends_with(" ns after 1970"));
         assert_eq!(time_of_day(1_700_000_000_000_000_789), "22:13:20.000000789");
         assert_eq!(day(1_700_000_000_000_000_789), "2023-11-14 UTC");
-        assert_eq!(now().len(), 15);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::OutputOptions;
-use terminal::date;
+use system::time;
 
 /// Events that show what the CPUs did during a delay.
 const EVENTS: [&str; 7] = [
@@ -97,7 +97,7 @@ pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
         channel.filters = on_event.collect();
     }
     let size = args.buffer.unwrap_or(BufferSize::DEFAULT);
-    let default = || format!("rtrace-{}", date::now()).into();
+    let default = || format!("rtrace-{}", time::name_of_now()).into();
     let mut command = args.command.into_iter();
     let mut setup = Setup {
         channels,

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::{OutputOptions, Rotate, Writing};
-use terminal::date;
+use system::time;
 
 /// Conditions that end a recording or cause a snapshot.
 #[derive(Debug, Default)]
@@ -202,7 +202,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
 
 /// The directory for a recording that was given none.
 pub(super) fn new_directory() -> PathBuf {
-    format!("rtrace-{}", date::now()).into()
+    format!("rtrace-{}", time::name_of_now()).into()
 }
 
 /// Whether the recording can be cut into chunks. The error is a text for the user.

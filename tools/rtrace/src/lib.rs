@@ -83,7 +83,7 @@ pub fn main() -> ExitCode {
         }
         Action::ListContexts { json } => list::list_contexts(&place, json),
         Action::Status { json } => status::status(&place, json),
-        Action::Start(config) => control::start(&place, &config),
+        Action::Start { config, ensure } => control::start(&place, &config, ensure),
         Action::Stop => control::stop(&place),
         Action::Free => control::free(&place),
         Action::Reset => control::reset(&place),

@@ -54,3 +54,16 @@ fn advice_names_the_session() {
             .stderr(contains(said));
     }
 }
+
+#[test]
+fn a_session_that_records_is_left_alone() {
+    let tree = tree();
+    Command::cargo_bin("rtrace")
+        .unwrap()
+        .arg("--debugfs")
+        .arg(tree.path())
+        .args(["--session", "web", "start", "--ensure", "-e", "irq"])
+        .assert()
+        .success()
+        .stderr("rtrace: session `web` is already recording\n");
+}

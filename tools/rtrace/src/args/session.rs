@@ -22,13 +22,14 @@ pub struct StatusArgs {
 /// The options, or FILE, change settings of the session; other settings stay. Settings that differ from the
 /// defaults are then shown (`rtrace status` has the details), and `rtrace session reset` restores the defaults. A
 /// channel that does not exist is created, and lives as long as the session. With --config and without --session,
-/// the session is that of the file. A refused option changes nothing.
+/// the session is that of the file. A refused option changes nothing, and makes no session.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   rtrace start --overwrite -b 1Mx16               a flight recorder of the events chosen before
   rtrace start -e sched_switch --filter 'prev_prio < 0' --context comm --channel calls -e syscalls
-  rtrace --session web start --config web.toml")]
+  rtrace --session web start --config web.toml
+  rtrace --session web start --ensure --config web.toml     as a service starts it, also for the second time")]
 pub struct StartArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
@@ -40,6 +41,11 @@ pub struct StartArgs {
     /// A full buffer discards new events
     #[arg(long, conflicts_with = "config")]
     pub discard: bool,
+
+    /// Make sure that the session records, for services: create the session if it does not exist, and change nothing
+    /// if it records already
+    #[arg(long)]
+    pub ensure: bool,
 }
 
 /// Write the contents of the buffers to a new trace

@@ -8,31 +8,53 @@ use crate::session::channels::ChannelSetup;
 use crate::session::config::Config;
 use crate::session::earlier::Earlier;
 use crate::session::patience::{self, Patience};
+use crate::session::temporary::Temporary;
 use crate::state;
 use anyhow::bail;
-use control::{LiveTrace, Session};
+use control::{LiveTrace, Session, DEFAULT_SESSION};
 use system::printing::session_option;
 use system::Error;
 use terminal::{conclude, say, tell};
 
-/// Starts a new trace.
-pub fn start(place: &Place, config: &Config) -> anyhow::Result<()> {
+/// Starts a new trace. With `ensure`, creates a missing session, and leaves alone one that records.
+pub fn start(place: &Place, config: &Config, ensure: bool) -> anyhow::Result<()> {
     let setup = &config.setup;
-    let session = match (&place.session, &config.session) {
-        (None, Some(name)) => name.used(place.tracer()?.session(&name.value))?,
-        _ => place.session()?,
+    let tracer = place.tracer()?;
+    let name = match (&place.session, &config.session) {
+        (None, Some(name)) => name.clone(),
+        (name, _) => name.as_deref().unwrap_or(DEFAULT_SESSION).to_owned().into(),
+    };
+    let mut created = None;
+    let session = match tracer.session(&name.value) {
+        Err(Error::NoSession { .. }) if ensure => {
+            let new = name.used(Temporary::create(&tracer, Some(&name.value)))?;
+            created.insert(new).session().clone()
+        }
+        found => name.used(found)?,
     };
     let (name, of) = (session.name(), session_option(session.name()));
     if session.is_active()? {
+        if ensure {
+            tell(format_args!("session `{name}` is already recording"));
+            return Ok(());
+        }
         bail!("session `{name}` is already recording (EBUSY): `rtrace{of} stop` ends it");
     }
-    if makes_channels(&session, &setup.channels)? {
+    if makes_channels(&session, &setup.channels)? && created.is_none() {
         setup.rehearse(&session)?;
     }
-    let earlier = Earlier::note(&session, &setup.tasks)?;
+    let earlier = match created {
+        Some(_) => None,
+        None => Some(Earlier::note(&session, &setup.tasks)?),
+    };
     setup.apply(&session)?;
     patience::start_or_die(&session)?;
-    earlier.forget();
+    if let Some(earlier) = earlier {
+        earlier.forget();
+    }
+    if let Some(created) = created {
+        created.keep();
+    }
     if setup.state {
         state::record(&session)?;
     }

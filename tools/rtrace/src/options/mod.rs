@@ -121,7 +121,11 @@ pub enum Action {
     Status {
         json: bool,
     },
-    Start(Box<Config>),
+    Start {
+        config: Box<Config>,
+        /// Create a missing session, and leave alone one that records.
+        ensure: bool,
+    },
     Stop,
     Free,
     Reset,
@@ -262,7 +266,10 @@ pub fn from_cli(cli: Cli) -> Result<(Place, Action), clap::Error> {
             json: args.json,
         },
         Command::Status(args) => Action::Status { json: args.json },
-        Command::Start(args) => Action::Start(Box::new(start(&args)?)),
+        Command::Start(args) => Action::Start {
+            config: Box::new(start(&args)?),
+            ensure: args.ensure,
+        },
         Command::Stop => Action::Stop,
         Command::Snapshot(args) => Action::Snapshot {
             output_options: OutputOptions {

@@ -97,7 +97,7 @@ fn start_changes_only_what_is_given() {
             .into_iter()
             .chain(words.split_whitespace());
         match Cli::from_words(words).and_then(from_cli).unwrap().1 {
-            Action::Start(config) => config.setup,
+            Action::Start { config, .. } => config.setup,
             _ => panic!("not a start"),
         }
     };

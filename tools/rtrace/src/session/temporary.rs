@@ -6,6 +6,7 @@
 use crate::session::leftovers;
 use crate::session::maker::Maker;
 use control::{Session, Tracer};
+use std::mem;
 use terminal::say;
 
 /// A session of this process. Dropping this destroys the session.
@@ -20,6 +21,11 @@ impl Temporary {
         leftovers::remove_sessions(tracer, &me)?;
         let name = name.map_or_else(|| me.session(), str::to_owned);
         Ok(Self(tracer.create_session(&name)?))
+    }
+
+    /// Leaves the session to the user.
+    pub fn keep(self) {
+        mem::forget(self);
     }
 
     /// The session.

@@ -5,6 +5,10 @@
 use assert_cmd::Command;
 use predicates::str::contains;
 use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::process;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The files of two sessions: `web` records, `old` does not.
@@ -66,4 +70,25 @@ fn a_session_that_records_is_left_alone() {
         .assert()
         .success()
         .stderr("rtrace: session `web` is already recording\n");
+}
+
+#[test]
+fn a_message_is_written_at_once() {
+    // A datagram is what one write(2) wrote.
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    ours.set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let mut child = process::Command::new(env!("CARGO_BIN_EXE_rtrace"))
+        .args(["--debugfs", "/nonexistent", "status"])
+        .stderr(OwnedFd::from(theirs))
+        .spawn()
+        .unwrap();
+    let mut buffer = [0; 4096];
+    let n = ours.recv(&mut buffer).unwrap();
+    let line = std::str::from_utf8(&buffer[..n]).unwrap();
+    assert!(
+        line.starts_with("rtrace: ") && line.ends_with('\n'),
+        "{line:?}"
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(125));
 }

@@ -3,6 +3,7 @@
 //! Destination of messages: standard error, and after detaching the system log.
 
 use network::Notice;
+use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,7 +59,11 @@ impl Log {
         // The message may contain text of another machine, so characters that control a terminal are removed.
         let message = message.replace(commands_terminal, "?");
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Target::Stderr => eprintln!("rtraced: {message}"),
+            Target::Stderr => {
+                // One write(2), so that another process on the same terminal cannot write in between. Without a reader
+                // of standard error, the error cannot be reported.
+                let _ = io::stderr().write_all(format!("rtraced: {message}\n").as_bytes());
+            }
             Target::System(Some(socket)) => {
                 let line = format!(
                     "<{}>rtraced[{}]: {message}",

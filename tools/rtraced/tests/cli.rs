@@ -8,6 +8,7 @@ use rtrace_abi::header::Layout;
 use rustix::fs::{flock, mknodat, FileType, FlockOperation, Mode, CWD};
 use rustix::process::{kill_process, Pid, Signal};
 use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
@@ -329,6 +330,29 @@ fn man_pages_and_completions() {
     let page = fs::read_to_string(dir.path().join("man1/rtraced.1")).unwrap();
     assert!(page.contains("Exit codes"), "{page}");
     assert!(dir.path().join("completions/rtraced.bash").exists());
+}
+
+#[test]
+fn a_message_is_written_at_once() {
+    // A datagram is what one write(2) wrote.
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    ours.set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let dir = TempDir::new().unwrap();
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_rtraced"))
+        .args(["--foreground", "--output", "none", "--debugfs"])
+        .arg(dir.path())
+        .stderr(OwnedFd::from(theirs))
+        .spawn()
+        .unwrap();
+    let mut buffer = [0; 4096];
+    let n = ours.recv(&mut buffer).unwrap();
+    let line = std::str::from_utf8(&buffer[..n]).unwrap();
+    assert!(
+        line.starts_with("rtraced: ") && line.ends_with('\n'),
+        "{line:?}"
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
 #[test]

@@ -7,6 +7,8 @@
 pub mod date;
 pub mod progress;
 
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -40,8 +42,18 @@ pub fn print_json(value: &impl serde::Serialize) -> io::Result<()> {
 
 /// Prints a message beside the result, on standard error.
 pub fn say(message: impl std::fmt::Display) {
-    let message = message.to_string();
-    anstream::eprintln!("rtrace: {}", harmless(&message));
+    let message = format!("rtrace: {message}\n");
+    print_error(&harmless(&message));
+}
+
+/// Prints to standard error by one write(2), so that another process on the same terminal cannot write in between.
+/// Ignores errors.
+pub fn print_error(text: &str) {
+    let mut err = io::stderr();
+    let _ = match AutoStream::choice(&err) {
+        ColorChoice::Never => err.write_all(strip_str(text).to_string().as_bytes()),
+        _ => err.write_all(text.as_bytes()),
+    };
 }
 
 /// Says what went well, unless [`be_quiet`] was called.

@@ -191,6 +191,11 @@ pub trait Answer {
 
     /// Writes the answer as text, with at most `rows` rows per table.
     fn text(&self, out: &mut String, rows: usize) -> fmt::Result;
+
+    /// Returns what the trace lacks, if it lacks the object of the question.
+    fn lacks(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The empty answer of an analysis whose owner reads the gathered data directly.

@@ -5,8 +5,8 @@
 use analysis::choice::Choice;
 use analysis::loss::Damaged;
 use analysis::summary::Summary;
-use analysis::{pass, text, Catalogue, Question, SendAnalysis};
-use anyhow::Context;
+use analysis::{pass, text, Answer, Catalogue, Question, SendAnalysis};
+use anyhow::{bail, Context};
 use export::Target;
 use page::{Details, Page, Server, Stacks, Timeline};
 use std::io::Write;
@@ -89,11 +89,22 @@ fn answer(
     let catalogue = Catalogue::new(&trace.metadata);
     let analyses = analyses(dir, questions, &catalogue)?;
     let answers = pass::read(dir, trace, &catalogue, analyses, choice, progress)?;
+    check(dir, &answers)?;
     let text = match output {
         Output::Text { rows } => answers.text(*rows)?,
         _ => harmless_json(serde_json::to_string_pretty(&answers.object()?)? + "\n"),
     };
     Ok((text, answers.warnings, answers.losses.verdict()))
+}
+
+/// Fails if the trace in `dir` lacks the object of a question. A damaged trace may have lost it: then what can be read is
+/// shown.
+fn check(dir: &Path, answers: &pass::Answers) -> anyhow::Result<()> {
+    let lack = answers.answers().find_map(Answer::lacks);
+    match (lack, answers.losses.verdict()) {
+        (Some(lack), Ok(())) => bail!("{}: {lack}", dir.display()),
+        _ => Ok(()),
+    }
 }
 
 /// Contents of a page of a trace.
@@ -134,6 +145,7 @@ impl Gathered {
         analyses.push(timeline.gather());
         let all = Choice::default();
         let answers = pass::read(dir, trace, &catalogue, analyses, &all, progress)?;
+        check(dir, &answers)?;
         Ok(Self {
             timeline,
             answers,

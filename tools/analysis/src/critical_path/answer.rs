@@ -207,6 +207,11 @@ impl Answer for Found {
         writeln!(out, "{:>10} in all", duration(self.duration_ns))?;
         self.notes(out)
     }
+
+    fn lacks(&self) -> Option<String> {
+        let is_empty = self.segments.is_empty();
+        is_empty.then(|| format!("thread {} does not run in the trace", self.tid))
+    }
 }
 
 impl Found {

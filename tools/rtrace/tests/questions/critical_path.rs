@@ -134,10 +134,13 @@ fn text_has_the_same() {
         ))
         .stdout(contains("22:13:20.000010000 ").not())
         .stdout(contains("6         earlier segments (-n 0 shows all)\n"));
-    report(&["--critical-path", "4711"], dir.path())
-        .assert()
-        .success()
-        .stdout(contains("Thread 4711 does not run in the trace."));
+    for form in [&[][..], &["--json"], &["--html", "-"]] {
+        report(&[form, &["--critical-path", "4711"]].concat(), dir.path())
+            .assert()
+            .code(125)
+            .stdout("")
+            .stderr(contains("thread 4711 does not run in the trace"));
+    }
 }
 
 /// The path ends in the middle of a sleep. The trace shows that the sleep ends later.

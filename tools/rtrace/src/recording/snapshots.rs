@@ -40,7 +40,7 @@ pub fn record<'a>(
     let (code, failed) = loop {
         let (happened, code) = match run.next(&never)? {
             Event::Happened(happened) => (Some(happened), None),
-            Event::Ended(code) => (conditions.failure(code), Some(code)),
+            Event::Ended(code) => (run.failure(code), Some(code)),
         };
         if let Some(happened) = &happened {
             say(happened);

@@ -72,7 +72,7 @@ pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Res
     let conditions = &options.conditions;
     let (happened, code) = match run.next(over)? {
         Event::Happened(happened) => (Some(happened), None),
-        Event::Ended(code) => (conditions.failure(code), Some(code)),
+        Event::Ended(code) => (run.failure(code), Some(code)),
     };
     if let Some(happened) = &happened {
         say(happened);

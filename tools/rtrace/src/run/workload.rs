@@ -32,6 +32,8 @@ use terminal::tell;
 #[derive(Debug)]
 pub struct Run<'a> {
     command: Option<Running>,
+    /// Whether the user asked the command to end, by a signal.
+    is_interrupted: bool,
     signals: Signals,
     /// Received signals that are not handled yet.
     pending: VecDeque<i32>,
@@ -52,8 +54,6 @@ struct Running {
     pid: Pid,
     /// Readable when the command has ended.
     ended: OwnedFd,
-    /// Whether the command was sent a signal.
-    is_asked: bool,
 }
 
 /// Event of a run.
@@ -78,6 +78,7 @@ impl<'a> Run<'a> {
         let command = child.map(Running::new).transpose();
         Ok(Self {
             command: command.context("cannot wait for the command")?,
+            is_interrupted: false,
             signals,
             pending: VecDeque::new(),
             is_ending: false,
@@ -88,6 +89,14 @@ impl<'a> Run<'a> {
                 .duration
                 .and_then(|time| Instant::now().checked_add(time)),
         })
+    }
+
+    /// The condition for a command that ended with `code`, if there is one. A command that the user interrupted has not
+    /// failed.
+    pub fn failure(&self, code: Code) -> Option<Happened> {
+        self.conditions
+            .failure(code)
+            .filter(|_| !self.is_interrupted)
     }
 
     /// Waits for the command's end, whatever the conditions. Returns 0 if there is no command.
@@ -161,11 +170,14 @@ impl<'a> Run<'a> {
                 }
                 match &mut self.command {
                     None => return Ok(Event::Ended(0)),
-                    Some(command) if command.is_asked => {
+                    Some(_) if self.is_interrupted => {
                         self.command = None;
                         return Ok(Event::Ended(128 + number as u8));
                     }
-                    Some(command) => command.ask(number).context("cannot send a signal")?,
+                    Some(command) => {
+                        self.is_interrupted = true;
+                        command.ask(number).context("cannot send a signal")?;
+                    }
                 }
             }
             if is_over {
@@ -185,13 +197,11 @@ impl Running {
             child,
             pid,
             ended: pidfd_open(pid, PidfdFlags::empty())?,
-            is_asked: false,
         })
     }
 
     /// Forwards a signal to the command.
-    fn ask(&mut self, number: i32) -> io::Result<()> {
-        self.is_asked = true;
+    fn ask(&self, number: i32) -> io::Result<()> {
         let Some(signal) = Signal::from_named_raw(number) else {
             return Ok(());
         };

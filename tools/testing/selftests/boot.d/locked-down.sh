@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# what: under lockdown=integrity all works through the file system rtrace; under confidentiality no file opens and no probe attaches
+# what: under lockdown=integrity all works through the file system rtrace, also the flight recorder's unit; under confidentiality no file opens and no probe attaches
 set -u
 cd /tmp || exit
 R=/sys/kernel/rtrace LOCK=/sys/kernel/security/lockdown
@@ -43,6 +43,25 @@ timeout 2 head -n 1 $R/pipe | grep -q . || fail "no line in pipe"
 echo 0 >$R/enable
 [ "$(cat $R/sessions/default/channels/channel0/cpu0 | wc -c)" -gt 0 ] || fail "nothing to read"
 rtrace trace -i trace >/dev/null 2>err || fail "trace -i: $(cat err)"
+
+# The commands of the flight recorder's unit, which has the file system mounted before.
+cp -r /payload/installed/. / && ln -s /payload/bin/rtrace /payload/bin/rtraced /usr/bin/ || fail "install"
+UNITS=/usr/lib/systemd/system RECORDER=/var/lib/rtrace/flight-recorder
+unit() { /payload/selftests/unit $UNITS/rtrace-flight-recorder.service "$1"; }
+for key in Wants After; do
+	grep -q "^$key=.*sys-kernel-rtrace.mount" $UNITS/rtrace-flight-recorder.service || fail "the unit lacks $key="
+done
+grep -qx "Where=$R" $UNITS/sys-kernel-rtrace.mount || fail "the mount is elsewhere"
+unit ExecStartPre 2>err || fail "ExecStartPre: $(cat err)"
+unit ExecStart 2>err &
+for _ in $(seq 200); do
+	! grep -q 'writing trace' err || break
+	sleep 0.1
+done
+unit ExecStop 2>stop.err || fail "ExecStop: $(cat stop.err); rtraced says: $(cat err)"
+wait $! || fail "rtraced: $(cat err)"
+rtrace report $RECORDER/* | tail -n 1 | grep -E '[1-9][0-9]* events recorded, 0 lost$' || fail "the flight recorder: $(cat err)"
+rtrace session destroy flight-recorder 2>err || fail "$(cat err)"
 
 # Confidentiality, while files are open and a session records.
 exec 5>$R/enable 6>>$R/dynamic_events 7>$R/sessions/default/set_trigger

@@ -2,10 +2,10 @@
 
 //! Latencies: the delays between the time something is due and the time it happens.
 //!
-//! Each session measures latencies for itself while somebody records their events: how long [woken](wakeup)
-//! threads wait until they run; how long a thread keeps its CPU after it was asked to be [preempted](preempt);
-//! and how late a [timer](timer) interrupts each CPU, which shows how long interrupts were off. All latencies
-//! keep the same kind of [results].
+//! Each session measures latencies for itself while somebody records their events: how long [woken and preempted
+//! threads](wakeup) wait until they run; how long a thread keeps its CPU after it was asked to be
+//! [preempted](preempt); and how late a [timer](timer) interrupts each CPU, which shows how long interrupts were off.
+//! All latencies keep the same kind of [results].
 
 pub(crate) mod metered;
 pub(crate) mod preempt;

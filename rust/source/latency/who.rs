@@ -18,15 +18,24 @@ pub(super) struct Who {
 }
 
 impl Who {
+    /// This task, on this CPU.
+    #[inline(always)]
+    pub(super) fn of(task: &Task, cpu: i32) -> Self {
+        Self {
+            tid: task.tid(),
+            comm: task.comm(),
+            cpu,
+            is_interrupt: false,
+        }
+    }
+
     /// The code that runs this. Any context, NMI included.
     #[inline(always)]
     pub(super) fn now() -> Self {
         let current = Task::current();
         Self {
-            tid: current.tid(),
-            comm: current.comm(),
-            cpu: current.cpu(),
             is_interrupt: is_in_interrupt(),
+            ..Self::of(&current, current.cpu())
         }
     }
 }

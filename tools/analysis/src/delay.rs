@@ -46,9 +46,12 @@ pub struct Delay {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum What {
-    /// A woken thread ran late.
+    /// A woken or preempted thread ran late.
     Wakeup {
-        /// The thread that woke it, or that was interrupted by the waking handler.
+        /// Whether the thread was preempted, or yielded; otherwise it was woken.
+        preempted: bool,
+        /// The thread that woke it, or that was interrupted by the waking handler. After a preemption: the
+        /// thread that got the CPU.
         waker: Thread,
         /// CPU of the waker.
         waker_cpu: i64,
@@ -163,6 +166,8 @@ impl Delay {
         let (end, cpu, what) = match latency {
             Latency::Wakeup => {
                 let what = What::Wakeup {
+                    // Traces of older modules have wake-ups only.
+                    preempted: number("preempted").unwrap_or(0) != 0,
                     waker: Thread::of(event, "waker_")?,
                     waker_cpu: number("waker_cpu")?,
                     in_interrupt: number("waker_in_interrupt")? != 0,

@@ -203,7 +203,7 @@ impl Analysis for Meanwhile {
 struct Case {
     #[serde(flatten)]
     delay: Delay,
-    /// Begin of the delay since the epoch: the thread was woken or asked to yield, or the timer was due.
+    /// Begin of the delay since the epoch: the thread was woken, preempted or asked to yield, or the timer was due.
     due_ns: Option<i64>,
     /// The interrupted function, if one was interrupted.
     place: Option<String>,
@@ -239,6 +239,7 @@ impl Answer for Case {
         let (due, came) = (at(self.due_ns), at(self.delay.came_ns));
         let where_it_was = match what {
             What::Wakeup {
+                preempted,
                 waker,
                 waker_cpu,
                 in_interrupt,
@@ -250,7 +251,13 @@ impl Answer for Case {
                     "\n{thread}{who}, process {pid}, waited {latency} for CPU {cpu}"
                 )?;
                 let by = by(waker, *in_interrupt);
-                writeln!(out, "  woken  {due}  by {by} on CPU {waker_cpu}")?;
+                match preempted {
+                    true => writeln!(
+                        out,
+                        "  left   {due}  when it was preempted for {by} on CPU {waker_cpu}"
+                    )?,
+                    false => writeln!(out, "  woken  {due}  by {by} on CPU {waker_cpu}")?,
+                }
                 writeln!(out, "  ran    {came}  when {prev}{} left", prio(prev))?;
                 format!("where {prev} left the CPU")
             }

@@ -5,7 +5,7 @@
 /// The kind of latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Latency {
-    /// A woken thread runs late.
+    /// A woken or preempted thread runs late.
     Wakeup,
     /// A thread gives up its CPU late.
     Preempt,

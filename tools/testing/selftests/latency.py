@@ -5,11 +5,14 @@ Usage: latency.py hog MILLISECONDS [WAITER]  keeps a thread off CPU 0 for so lon
                                     id and that of who did it, and how many nanoseconds it waited: at least, and
                                     at most. WAITER is one whose input and output are the files 8 and 9
        latency.py wait TIMES        is such a one
+       latency.py spin MILLISECONDS  uses a CPU for so long
        latency.py keep CPU MILLISECONDS  keeps preemption off on a CPU for so long, by rtrace_off.ko, meanwhile a
                                     thread of real time is due there; prints the id of who did it and of that
                                     thread, when that began and ended, when the thread was due, and when it ran
-       latency.py compare EVENTS FREQUENCY  EVENTS is what `babeltrace2 --clock-cycles` prints: each wake-up
-                                    between the markers `begin` and `end` was measured, and as the events say
+       latency.py compare EVENTS FREQUENCY  EVENTS is what `babeltrace2 --clock-cycles` prints: each wait after a
+                                    wake-up or a preemption between the markers `begin` and `end` was measured, and as
+                                    the events say; prints the number of waits of each kind in all EVENTS, and the
+                                    longest
        latency.py preempt EVENTS FREQUENCY  the same of requests to give up a CPU; among EVENTS are `asked`, `enters`
                                     and `leaves`: sched_set_need_resched_tp, sched_entry_tp, sched_exit_tp
        latency.py maximum FILE      prints what is in a session's file of the longest one, and has it begin anew;
@@ -192,7 +195,7 @@ class Events(list):
 
 
 def compare(path, frequency):
-    """See the usage. A wake-up is what `rtrace report --latency` takes for one.
+    """See the usage. A wait is what `rtrace report --latency` takes for one.
 
     A task that is woken while it leaves its CPU waits from `sched_waking` on if it has left, and else from
     `sched_wakeup` on. The meter looks whether it has while the event is recorded on the one CPU, and it leaves while
@@ -201,6 +204,8 @@ def compare(path, frequency):
     asleep, woken, running, expected, measured = {}, {}, {}, [], []
     # The switch with which a task left its CPU, and its wake-up while it was running.
     left, waking = {}, {}
+    # The switch with which a task left its CPU, and could have continued to run.
+    preempted = {}
     events = Events(path)
 
     def overlap(one, other):
@@ -222,13 +227,26 @@ def compare(path, frequency):
             woken.pop(prev, None)
             asleep[prev] = event["prev_state"] not in (0, 0x100)
             left[prev] = event
+            preempted.pop(prev, None)
+            if not asleep[prev]:
+                preempted[prev] = event
             waking.pop(tid, None)
             running[event.cpu] = tid
-            if tid in woken and tid != 0:
-                expected.append((woken.pop(tid), event))
+            for begins in (woken, preempted):
+                begin = begins.pop(tid, None)
+                if begin and tid != 0:
+                    expected.append((begin, event, begins is preempted))
         elif event.name == "wakeup_latency":
             measured.append(event)
-    events.check(measured, expected, frequency, lambda event, _, switch: event["tid"] == switch["next_tid"])
+
+    def agrees(event, begin, switch, is_preempted):
+        is_cause = not is_preempted or (event["waker_tid"], event["waker_cpu"]) == (begin["next_tid"], begin.cpu)
+        return event["tid"] == switch["next_tid"] and event["preempted"] == is_preempted and is_cause
+
+    events.check(measured, expected, frequency, agrees)
+    for what, kind in (("wake-ups", False), ("preemptions", True)):
+        waits = [last.at - first.at for first, last, is_preempted in expected if is_preempted == kind]
+        print(f"{len(waits)} {what}, the longest {max(waits, default=0) * 10**9 // frequency} ns")
 
 
 # Flags of a thread, as in `tif` (TIF_NEED_RESCHED, _LAZY); the context need_reschedule has them from bit 0 on.
@@ -371,6 +389,10 @@ if __name__ == "__main__":
         hog(int(sys.argv[2]), int(sys.argv[3]), 8, 9)
     elif sys.argv[1] == "hog":
         hog_alone(int(sys.argv[2]))
+    elif sys.argv[1] == "spin":
+        until = time.process_time_ns() + int(sys.argv[2]) * 1_000_000
+        while time.process_time_ns() < until:
+            pass
     elif sys.argv[1] == "keep":
         keep(int(sys.argv[2]), int(sys.argv[3]))
     elif sys.argv[1] == "preempt":

@@ -38,8 +38,9 @@ class Trace:
     def switch(self, at, cpu, prev, state, tid):
         self.add(at, cpu, "sched_switch", f"prev_tid = {prev}, prev_state = {state}, next_tid = {tid}")
 
-    def measured(self, at, cpu, tid, latency):
-        self.add(at, cpu, "wakeup_latency", f"tid = {tid}, latency = {latency}")
+    def measured(self, at, cpu, tid, latency, preempted=0, cause=0):
+        fields = f"tid = {tid}, latency = {latency}, waker_tid = {cause}, waker_cpu = {cpu}, preempted = {preempted}"
+        self.add(at, cpu, "wakeup_latency", fields)
 
     def compare(self):
         self.add(140000, 0, "rtrace_marker", 'text = "end"')
@@ -99,6 +100,28 @@ class WokenWhileItLeaves(unittest.TestCase):
                 self.woken_before(131400, latency)
             with self.assertRaises(AssertionError):
                 self.woken_after(131400, latency)
+
+
+class Preempted(unittest.TestCase):
+    """Thread 50 loses CPU 1 to thread 60 at 131000, is woken meanwhile, and runs again at 132000."""
+
+    def preempted(self, *measured):
+        trace = Trace()
+        trace.switch(131000, 1, 50, RUNS, 60)
+        trace.add(131005, 1, "sched_waking", "tid = 9")
+        trace.add(131500, 0, "sched_waking", "tid = 50")
+        trace.switch(132000, 1, 60, SLEEPS, 50)
+        if measured:
+            trace.measured(132010, 1, *measured)
+        trace.compare()
+
+    def test_as_the_events_say(self):
+        self.preempted(50, 1003, 1, 60)
+
+    def test_other_measurements(self):
+        for measured in ((), (50, 1003, 0, 60), (50, 1003, 1, 61), (50, 500, 1, 60), (51, 1003, 1, 60)):
+            with self.assertRaises(AssertionError):
+                self.preempted(*measured)
 
 
 if __name__ == "__main__":

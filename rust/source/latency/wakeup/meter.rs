@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Measures wake-ups, by probes at the scheduler's tracepoints.
+//! Measures waits for a CPU, by probes at the scheduler's tracepoints.
 
 use super::waits::{Wait, Waits};
 use super::{WakeupMeter, WakeupRecord};
@@ -65,9 +65,9 @@ impl Wakeups {
     }
 
     #[inline(always)]
-    fn begin_wait(&self, task: &Task, runs: bool) {
+    fn wake(&self, task: &Task, runs: bool) {
         let (tid, now) = (task.tid() as u32, self.stopwatch.read());
-        if self.waits.begin(tid, runs, now, &Who::now()).is_err() {
+        if self.waits.wake(tid, runs, now, Who::now).is_err() {
             self.results.miss(1);
         }
     }
@@ -78,7 +78,7 @@ impl Wakeups {
         if !self.results.count(latency, guard) {
             return;
         }
-        let waker = wait.waker;
+        let waker = wait.cause;
         self.results.recorders.record_fields(
             Some(task.tid()),
             #[inline(always)]
@@ -96,6 +96,7 @@ impl Wakeups {
                 prev_comm: prev.comm(),
                 prev_tid: prev.tid(),
                 prev_prio: prev.prio(),
+                preempted: wait.is_preempted.into(),
             },
             guard,
         );
@@ -104,12 +105,12 @@ impl Wakeups {
 
 #[link_section = ".kprobes.text"]
 extern "C" fn waking(meter: &Wakeups, task: &Task) {
-    meter.begin_wait(task, meter.runs(task));
+    meter.wake(task, meter.runs(task));
 }
 
 #[link_section = ".kprobes.text"]
 extern "C" fn wakeup_new(meter: &Wakeups, task: &Task) {
-    meter.begin_wait(task, false);
+    meter.wake(task, false);
 }
 
 #[link_section = ".kprobes.text"]
@@ -123,8 +124,15 @@ extern "C" fn switch(meter: &Wakeups, preempt: bool, prev: &Task, next: &Task, p
     let now = meter.stopwatch.read();
     let guard = &NoPreempt::new();
     let next_tid = next.tid() as u32;
-    let is_preempted = preempt || prev.left_state(preempt, prev_state) == 0;
-    meter.waits.leave(prev.tid() as u32, is_preempted);
+    let prev_tid = prev.tid() as u32;
+    if preempt || prev.left_state(preempt, prev_state) == 0 {
+        let to_next = || Who::of(next, prev.cpu());
+        if meter.waits.preempt(prev_tid, now, to_next).is_err() {
+            meter.results.miss(1);
+        }
+    } else {
+        meter.waits.leave(prev_tid);
+    }
     // Pairs with the acquire in `runs`. In the other order, a task that another CPU wakes at this moment could
     // be taken for a task that waits, and `leave` would remove its wait here.
     let running = meter.running.this_cpu(guard);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Wake-up latency: how long woken tasks wait until they run.
+//! Wake-up latency: how long woken and preempted tasks wait until they run.
 //!
 //! Probes at the scheduler's tracepoints note the [waiting tasks](waits), and fire the event when a wait ends.
 
@@ -14,7 +14,7 @@ use crate::sys::tracepoint::Attachments;
 use meter::Wakeups;
 
 record! {
-    /// A wake-up that was measured.
+    /// A wait that was measured.
     WakeupRecord {
         // Task that had to wait.
         comm: [u8; 16],
@@ -23,9 +23,10 @@ record! {
         prio: i32,
         // Where it runs now.
         target_cpu: i32,
-        // From the wake-up until now, in nanoseconds.
+        // From the wake-up or preemption until now, in nanoseconds.
         latency: u64,
-        // Task that woke it, or that a waking interrupt or softirq interrupted.
+        // Task that woke it, or that a waking interrupt or softirq interrupted. After a preemption: task that got
+        // the CPU.
         waker_comm: [u8; 16],
         waker_tid: i32,
         waker_cpu: i32,
@@ -34,10 +35,12 @@ record! {
         prev_comm: [u8; 16],
         prev_tid: i32,
         prev_prio: i32,
+        // Whether the task was preempted, or yielded; otherwise it was woken.
+        preempted: u8,
     }
 }
 
-/// The wake-ups that a session measures. A wake-up is missed if the slot of its task was taken.
+/// The waits that a session measures. A wait is missed if the slot of its task was taken.
 pub(crate) type WakeupLatency = Metered<WakeupMeter>;
 
 /// The probes that measure them.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tasks that were woken and do not run yet: since when, and who woke them.
+//! Tasks that wait for a CPU: since when, and why.
 //!
-//! A table of slots, each shared by all tasks whose ids have the same low bits. A task takes its slot when it
-//! is woken, and leaves it when it runs, on whatever CPUs; this takes no lock and no memory. Only events about
-//! a task change what its slot says of it, and the scheduler orders these events:
+//! A task waits because it was woken, or because it left its CPU although it could have continued to run: it was
+//! preempted, or it yielded.
+//!
+//! A table of slots, each shared by all tasks whose ids have the same low bits. A task takes its slot when its wait
+//! begins, and leaves it when it runs, on whatever CPUs; this takes no lock and no memory. Only events about a task
+//! change what its slot says of it, and the scheduler orders these events:
 //!
 //! ```text
 //!            waking                switch to it
@@ -13,20 +16,19 @@
 //!     | waking, while   | wakeup, and it does not run
 //!     | it runs         |
 //!     +------------> LEAVING -----------------------> (none)
-//!     |                        wakeup, and it runs
-//!     | preempted
-//!     +------------> PREEMPTED ---------------------> (none)
+//!     |                 |      wakeup, and it runs
+//!     |                 | preempted
+//!     | preempted       v
+//!     +------------> PREEMPTED ---------------------> (none), measured
 //!                              switch to it
 //! ```
 //!
 //! A task that is woken while it runs, on its way to sleep, either does not sleep, and was not really woken; or
-//! it has left its CPU when the wake-up is done, and waits from then on. A preempted task waits for a CPU, but
-//! not because of a wake-up, even if it is woken meanwhile. `rtrace report --latency` treats these events in
-//! the same way.
+//! it has left its CPU when the wake-up is done, and waits from then on. A preempted task that is woken waits already.
+//! `rtrace report --latency` treats these events in the same way.
 //!
-//! Two tasks may need the same slot. A preempted task gives way; if another waiting task has the slot, the
-//! wake-up is not measured. All changes are made by compare-and-exchange, because the CPUs of two tasks can
-//! meet there.
+//! Two tasks may need the same slot. The second one's wait is not measured. All changes are made by
+//! compare-and-exchange, because the CPUs of two tasks can meet there.
 
 use crate::arch::word::SharedWord;
 use crate::source::latency::who::{Noted, Who};
@@ -43,7 +45,7 @@ enum State {
     Woken = 1,
     /// The task was woken while it runs.
     Leaving = 2,
-    /// The task was preempted.
+    /// The task was preempted, and waits.
     Preempted = 3,
     /// The slot is being written.
     Changing = 4,
@@ -70,17 +72,20 @@ struct Slot {
     /// A [`State`] and a task's id, or [`FREE`].
     word: SharedWord,
     since: SharedWord,
-    waker: Noted,
+    cause: Noted,
 }
 
 /// A wait that is over.
 pub(super) struct Wait {
-    /// The time of the wake-up, by the stopwatch.
+    /// The time at which it began, by the stopwatch.
     pub(super) since: u64,
-    pub(super) waker: Who,
+    /// The waker, or the task that got the CPU.
+    pub(super) cause: Who,
+    /// Whether the task was preempted, or yielded; otherwise it was woken.
+    pub(super) is_preempted: bool,
 }
 
-/// Another task's wait is in the slot.
+/// Another task's wait is in the slot, or another CPU is changing this task's.
 pub(super) struct SlotTaken;
 
 impl Waits {
@@ -102,18 +107,32 @@ impl Waits {
 
     /// Notes that a task is woken; `runs`: it still runs.
     #[inline(always)]
-    pub(super) fn begin(
+    pub(super) fn wake(
         &self,
         tid: u32,
         runs: bool,
         since: u64,
-        waker: &Who,
+        waker: impl FnOnce() -> Who,
     ) -> Result<(), SlotTaken> {
         let Some(slot) = self.slot(tid) else {
             return Ok(());
         };
         let state = if runs { State::Leaving } else { State::Woken };
         slot.begin(tid, state, since, waker)
+    }
+
+    /// Notes that a task leaves its CPU to `next`, and could have continued to run.
+    #[inline(always)]
+    pub(super) fn preempt(
+        &self,
+        tid: u32,
+        since: u64,
+        next: impl FnOnce() -> Who,
+    ) -> Result<(), SlotTaken> {
+        let Some(slot) = self.slot(tid) else {
+            return Ok(());
+        };
+        slot.begin(tid, State::Preempted, since, next)
     }
 
     /// Notes that a task can run from now on; `runs`: it has never stopped.
@@ -134,35 +153,37 @@ impl Waits {
         }
     }
 
-    /// Notes that a task leaves its CPU; `is_preempted`: it could have continued to run.
+    /// Notes that a task leaves its CPU, and sleeps or ends.
     #[inline(always)]
-    pub(super) fn leave(&self, tid: u32, is_preempted: bool) {
+    pub(super) fn leave(&self, tid: u32) {
         let Some(slot) = self.slot(tid) else {
             return;
         };
         let word = slot.word.load();
-        let is_leaving = word == State::Leaving.of(tid);
-        if is_preempted && (word == FREE || is_leaving) {
-            slot.word.compare_exchange(word, State::Preempted.of(tid));
-        } else if word == State::Woken.of(tid) {
+        if word == State::Woken.of(tid) || word == State::Preempted.of(tid) {
             // The task already ran when measuring began.
             slot.word.compare_exchange(word, FREE);
         }
     }
 
-    /// Notes that a task runs from now on. Returns the wait that this ends, if the task was woken.
+    /// Notes that a task runs from now on. Returns the wait that this ends.
     #[inline(always)]
     pub(super) fn end(&self, tid: u32) -> Option<Wait> {
         let slot = self.slot(tid)?;
         let word = slot.word.load_acquire();
-        if word == State::Preempted.of(tid) || word == State::Leaving.of(tid) {
+        if word == State::Leaving.of(tid) {
             slot.word.compare_exchange(word, FREE);
             return None;
         }
-        if word != State::Woken.of(tid) {
+        let is_preempted = word == State::Preempted.of(tid);
+        if !is_preempted && word != State::Woken.of(tid) {
             return None;
         }
-        let wait = slot.wait();
+        let wait = Wait {
+            since: slot.since.load(),
+            cause: slot.cause.load(),
+            is_preempted,
+        };
         slot.word.compare_exchange(word, FREE).then_some(wait)
     }
 }
@@ -172,36 +193,40 @@ impl Slot {
         Self {
             word: SharedWord::new(FREE),
             since: SharedWord::new(0),
-            waker: Noted::new(),
+            cause: Noted::new(),
         }
     }
 
     #[inline(always)]
-    fn begin(&self, tid: u32, state: State, since: u64, waker: &Who) -> Result<(), SlotTaken> {
+    fn begin(
+        &self,
+        tid: u32,
+        state: State,
+        since: u64,
+        cause: impl FnOnce() -> Who,
+    ) -> Result<(), SlotTaken> {
         loop {
             let word = self.word.load();
-            if word != FREE && word as u32 == tid {
-                // The task waits already.
-                return Ok(());
-            }
-            if word != FREE && word != State::Preempted.of(word as u32) {
-                return Err(SlotTaken);
+            if word != FREE {
+                if word as u32 != tid {
+                    return Err(SlotTaken);
+                }
+                if state != State::Preempted {
+                    // The task waits already.
+                    return Ok(());
+                }
+                if word == State::Changing.of(tid) {
+                    return Err(SlotTaken);
+                }
+                // The task runs, so its slot is that of a wake-up on its way to sleep, or older than the measurement.
             }
             if self.word.compare_exchange(word, State::Changing.of(tid)) {
                 break;
             }
         }
         self.since.store(since);
-        self.waker.store(waker);
+        self.cause.store(&cause());
         self.word.store_release(state.of(tid));
         Ok(())
-    }
-
-    #[inline(always)]
-    fn wait(&self) -> Wait {
-        Wait {
-            since: self.since.load(),
-            waker: self.waker.load(),
-        }
     }
 }

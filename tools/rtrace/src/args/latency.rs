@@ -15,9 +15,13 @@ use system::quantity;
 
 /// Measure how long threads wait for a CPU, and show why
 ///
+/// A wait begins when a thread is woken, or when it leaves its CPU although it could continue to run: it is preempted,
+/// or yields. The wait ends when the thread runs.
+///
 /// Each time a thread waits longer than any before, a line names the thread, the CPU, and the thread that left the
-/// CPU then. At the end, the longest wait is shown: the thread that woke it, what the CPU did meanwhile (other
-/// threads, interrupts, softirqs), and the kernel function in which the CPU was left.
+/// CPU then. The line says whether the thread was woken or preempted. At the end, the longest wait is shown: the thread
+/// that woke the waiting thread or got its CPU, what the CPU did meanwhile (other threads, interrupts, softirqs), and
+/// the kernel function in which the CPU was left.
 ///
 /// With --preempt, the time counts from the request to give up the CPU until the thread does. It is as long as
 /// preemption or interrupts are off. The call stack shows where the thread was preempted.

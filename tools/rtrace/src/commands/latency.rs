@@ -304,8 +304,13 @@ fn line(delay: &Delay) -> anyhow::Result<()> {
     let Delay { thread, cpu, .. } = delay;
     let late = duration(delay.latency_ns);
     Ok(show(&match &delay.what {
-        What::Wakeup { prev, .. } => {
-            format!("{came}  {thread} waited {late} for CPU {cpu}, which {prev} left\n")
+        What::Wakeup {
+            preempted, prev, ..
+        } => {
+            let begin = if *preempted { "preempted" } else { "woken" };
+            format!(
+                "{came}  {thread} was {begin} and waited {late} for CPU {cpu}, which {prev} left\n"
+            )
         }
         What::Preempt { next, .. } => {
             format!("{came}  {thread} kept CPU {cpu} for {late}, which {next} got then\n")

@@ -10,7 +10,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 const EVENT: u32 = 20;
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "text16 comm",
     "i32 tid",
     "i32 pid",
@@ -24,10 +24,14 @@ const FIELDS: [&str; 13] = [
     "text16 prev_comm",
     "i32 prev_tid",
     "i32 prev_prio",
+    "u8 preempted",
 ];
+/// Modules before this field measured wake-ups only.
+const OLD: usize = 13;
 
-/// Returns a wait: `sh` waited for this CPU and time, until `worker` left the CPU.
-fn wait(cpu: i32, nanoseconds: u64) -> Vec<u8> {
+/// Returns a wait: `sh` waited for this CPU and time, until `worker` left the CPU. An interrupt over the idle task of
+/// CPU 1 woke it, or it was preempted for that task.
+fn wait(cpu: i32, nanoseconds: u64, preempted: bool) -> Vec<u8> {
     let number = |number: i32| number.to_le_bytes();
     let (text, tid, prev) = (text16(SHELL.1), number(SHELL.0), text16(THREAD.1));
     let mut fields = Vec::new();
@@ -36,9 +40,10 @@ fn wait(cpu: i32, nanoseconds: u64) -> Vec<u8> {
     fields.extend(nanoseconds.to_le_bytes());
     fields.extend(text16(IDLE.1));
     fields.extend([number(0), number(1)].concat());
-    fields.push(1);
+    fields.push((!preempted).into());
     fields.extend(prev);
     fields.extend([number(THREAD.0), number(20)].concat());
+    fields.push(preempted.into());
     fields
 }
 
@@ -51,14 +56,14 @@ fn known(dir: &Path) {
         .softirq(40 * US, 4)
         .softirq_exit(41 * US, 4)
         .switch_from(60 * US, THREAD, 1, SHELL)
-        .event(EVENT, 61 * US, &wait(0, 45_000))
+        .event(EVENT, 61 * US, &wait(0, 45_000, false))
         .switch_from(70 * US, SHELL, 1, IDLE)
         .close(200 * US, 8);
     let one = packet(1, 0, 0)
         .irq(31 * US, 25, "net")
         .irq_exit(33 * US, 25)
         .switch(100 * US, IDLE, SHELL)
-        .event(EVENT, 100 * US, &wait(1, 20_000))
+        .event(EVENT, 100 * US, &wait(1, 20_000, false))
         .close(200 * US, 8);
     write(dir, &[(0, vec![zero]), (1, vec![one])]);
     declare(dir, &[(EVENT, "wakeup_latency", &FIELDS)]);
@@ -94,11 +99,46 @@ sh-7 (priority -41), process 6, waited 45.0 us for CPU 0
 }
 
 #[test]
+fn a_wait_after_a_preemption_is_named_so() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 0)
+        .switch(10 * US, IDLE, THREAD)
+        .switch_from(60 * US, THREAD, 1, SHELL)
+        .event(EVENT, 61 * US, &wait(0, 45_000, true))
+        .close(200 * US, 8);
+    write(dir.path(), &[(0, vec![zero])]);
+    declare(dir.path(), &[(EVENT, "wakeup_latency", &FIELDS)]);
+    let left = "  left   22:13:20.000015000  when it was preempted for idle on CPU 1\n";
+    latency(dir.path(), &[]).success().stdout(contains(left));
+    let preempted = "\"preempted\": true";
+    latency(dir.path(), &["--json"])
+        .success()
+        .stdout(contains(preempted));
+}
+
+#[test]
+fn a_wait_of_an_older_module_is_a_wake_up() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 0)
+        .switch_from(60 * US, THREAD, 1, SHELL)
+        .event(
+            EVENT,
+            61 * US,
+            &wait(0, 45_000, false)[..wait(0, 45_000, false).len() - 1],
+        )
+        .close(200 * US, 8);
+    write(dir.path(), &[(0, vec![zero])]);
+    declare(dir.path(), &[(EVENT, "wakeup_latency", &FIELDS[..OLD])]);
+    let woken = "  woken  22:13:20.000015000  by an interrupt over idle on CPU 1\n";
+    latency(dir.path(), &[]).success().stdout(contains(woken));
+}
+
+#[test]
 fn what_is_not_in_the_trace_is_said() {
     let dir = TempDir::new().unwrap();
     let zero = packet(0, 0, 40 * US)
         .switch_from(60 * US, THREAD, 1, SHELL)
-        .event(EVENT, 60 * US, &wait(0, 45_000))
+        .event(EVENT, 60 * US, &wait(0, 45_000, false))
         .close(200 * US, 8);
     write(dir.path(), &[(0, vec![zero])]);
     let lacks = "has no latency:wakeup_latency";

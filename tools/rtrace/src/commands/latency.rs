@@ -231,18 +231,15 @@ impl<'a> Cases<'a> {
             0 => String::new(),
             missed => format!(", {missed} could not be measured"),
         };
-        let (what, none) = match self.options.measured {
-            Latency::Wakeup => (
-                "wake-ups of all threads",
-                "no wait of a thread reached the threshold",
-            ),
-            Latency::Preempt => (
-                "requests to give up a CPU",
-                "no CPU was kept as long as the threshold",
-            ),
-            Latency::Timer => ("expiries of timers", "no timer was late by the threshold"),
+        let (one, many) = match self.options.measured {
+            Latency::Wakeup => ("wait for a CPU", "waits for a CPU"),
+            Latency::Preempt => ("request to give up a CPU", "requests to give up a CPU"),
+            Latency::Timer => ("expiry of a timer", "expiries of timers"),
         };
-        tell(format_args!("{measured} {what} were measured{missed}"));
+        // The module counts what it measures before a filter chooses.
+        tell(format_args!(
+            "{measured} {many} were measured, of all threads and CPUs{missed}"
+        ));
         match &self.worst {
             Some((delay, dir)) => {
                 let trace = Trace::open(dir)?;
@@ -251,11 +248,28 @@ impl<'a> Cases<'a> {
                     tell(format_args!("the trace around it is in {}", dir.display()));
                 }
             }
-            None => say(none),
+            None => say(format_args!("no {one} {}", self.missing())),
         }
         match code {
             Some(code) => Ok(code),
             None => run.rest(),
+        }
+    }
+
+    /// Says what no delay did: its length, and the choice of threads and CPUs.
+    fn missing(&self) -> String {
+        let options = self.options;
+        let least = options.threshold.map(|least| {
+            let least = least.as_nanos().try_into().unwrap_or(u64::MAX);
+            match options.measured {
+                Latency::Timer => format!("was late by {} or more", duration(least)),
+                _ => format!("took {} or more", duration(least)),
+            }
+        });
+        let least = least.unwrap_or_else(|| "was measured".to_owned());
+        match options.chosen.as_str() {
+            "" => least,
+            chosen => format!("{least} ({chosen} only)"),
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Latency {
     pub pids: Vec<u32>,
     /// Filter of the latency event, for the waits that count; all, if there is none.
     pub filter: Option<String>,
+    /// The same choice in words; empty, if there is none.
+    pub chosen: String,
     /// Minimum duration of a wait to report. Without it: each new maximum.
     pub threshold: Option<Duration>,
     /// Directory of the kept traces, if they are kept.
@@ -76,6 +78,7 @@ pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
         });
     }
     let filter = filter(&args, measured);
+    let chosen = chosen(&args);
     let on_event = filter.iter().map(|filter| Filter {
         patterns: vec![measured.pattern().to_owned()],
         expression: filter.clone().into(),
@@ -120,6 +123,7 @@ pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
             ..Conditions::default()
         },
         filter,
+        chosen,
         pids: args.pids,
         dir: args.output.or_else(|| args.threshold.map(|_| default())),
         threshold: args.threshold,
@@ -157,18 +161,51 @@ fn filter(args: &LatencyArgs, measured: Measured) -> Option<String> {
     (!all.is_empty()).then(|| all.join(" && "))
 }
 
+/// Names the threads and CPUs that the options choose.
+fn chosen(args: &LatencyArgs) -> String {
+    let list = |what: &str, numbers: Vec<String>| {
+        (!numbers.is_empty()).then(|| format!("{what} {}", numbers.join(",")))
+    };
+    let cpus = args.cpus.iter().flat_map(|cpus| cpus.iter());
+    let cpus = cpus.map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let chosen = [
+        args.rt.then(|| "real-time threads".to_owned()),
+        list("process", args.pids.iter().map(u32::to_string).collect()),
+        list("CPU", cpus.collect()),
+    ];
+    let chosen: Vec<_> = chosen.into_iter().flatten().collect();
+    chosen.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
+    use super::Latency;
     use crate::args::Cli;
     use crate::options::{from_cli, Action};
 
-    fn filter(words: &[&str]) -> Option<String> {
+    fn options(words: &[&str]) -> Box<Latency> {
         let words = ["rtrace", "latency"].iter().chain(words);
         let (_, action) = from_cli(Cli::from_words(words).unwrap()).unwrap();
         match action {
-            Action::Latency(options) => options.filter,
+            Action::Latency(options) => options,
             _ => panic!("something else"),
         }
+    }
+
+    fn filter(words: &[&str]) -> Option<String> {
+        options(words).filter
+    }
+
+    #[test]
+    fn the_choice_is_named() {
+        let chosen = |words: &[&str]| options(words).chosen;
+        assert_eq!(chosen(&[]), "");
+        assert_eq!(chosen(&["-p", "7"]), "process 7");
+        let all = chosen(&["--rt", "-p", "7,8", "-C", "0,2-3"]);
+        assert_eq!(all, "real-time threads, process 7,8, CPU 0,2-3");
     }
 
     #[test]

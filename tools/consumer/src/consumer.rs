@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use system::time::timespec;
 use system::{Error, Result};
 
-/// The interval of looking for new CPUs.
+/// The interval of looking for new CPUs, and for the removal of the output.
 const RESCAN: Duration = Duration::from_secs(1);
 
 /// The number of packets taken from one stream before the next stream's turn.
@@ -60,7 +60,6 @@ pub struct Consumer<S: Source> {
     sink: Box<dyn Sink>,
     epoll: OwnedFd,
     readers: Vec<Reader<S::Stream>>,
-    written: Written,
     exposed: Option<Exposed>,
 }
 
@@ -97,6 +96,7 @@ struct Reader<T> {
     number: usize,
     /// The packet that is on its way to the sink.
     sent: Option<Packet>,
+    written: Written,
     /// Whether a finished packet wakes the loop.
     is_watched: bool,
     over: bool,
@@ -142,7 +142,6 @@ impl<S: Source> Consumer<S> {
             sink,
             epoll,
             readers: Vec::new(),
-            written: Written::default(),
             exposed: None,
         };
         for (name, stream) in streams {
@@ -166,9 +165,24 @@ impl<S: Source> Consumer<S> {
         self.sink
     }
 
-    /// The packets written so far.
+    /// The packets written so far, except those that were removed since.
     pub fn written(&self) -> Written {
-        self.written
+        self.sum(true)
+    }
+
+    /// The packets that were written, and removed since.
+    pub fn removed(&self) -> Written {
+        self.sum(false)
+    }
+
+    fn sum(&self, is_left: bool) -> Written {
+        let mut sum = Written::default();
+        for reader in &self.readers {
+            if self.sink.is_left(reader.number) == is_left {
+                sum += reader.written;
+            }
+        }
+        sum
     }
 
     /// The streams that are overwritten, and that the last snapshot could not take at one moment.
@@ -194,6 +208,8 @@ impl<S: Source> Consumer<S> {
             Ok(end)
         });
         let synced = self.sink.sync();
+        // If this fails, it is the cause of the other errors.
+        self.sink.check()?;
         let end = end?;
         synced?;
         Ok(end)
@@ -204,7 +220,7 @@ impl<S: Source> Consumer<S> {
     pub fn snapshot(&mut self) -> Result<()> {
         let taken = self.try_snapshot();
         let synced = self.sink.sync();
-        taken.and(synced)
+        self.sink.check().and(taken).and(synced)
     }
 
     fn try_snapshot(&mut self) -> Result<()> {
@@ -300,6 +316,7 @@ impl<S: Source> Consumer<S> {
             }
             let over = self.is_over();
             if over || scanned.elapsed() >= RESCAN {
+                self.sink.check()?;
                 self.rescan()?;
                 scanned = Instant::now();
             } else if took == Took::Nothing && scanned.elapsed() < RESCAN {
@@ -411,6 +428,7 @@ impl<S: Source> Consumer<S> {
             stream,
             number,
             sent,
+            written,
             over,
             ..
         } = &mut self.readers[i];
@@ -440,8 +458,8 @@ impl<S: Source> Consumer<S> {
                 self.sink.describe(&text)?;
             }
             self.sink.packet(*number, &packet, stream)?;
-            self.written.packets += 1;
-            self.written.bytes += packet.size;
+            written.packets += 1;
+            written.bytes += packet.size;
         }
         *sent = Some(packet);
         if !self.put_sent(i)? {
@@ -457,6 +475,7 @@ impl<S: Source> Consumer<S> {
             stream,
             number,
             sent,
+            written,
             is_watched,
             ..
         } = &mut self.readers[i];
@@ -467,7 +486,7 @@ impl<S: Source> Consumer<S> {
             return Ok(false);
         }
         *sent = None;
-        self.written.records += packet.records;
+        written.records += packet.records;
         stream
             .put()
             .map_err(stream_error(&*self.sink, *number, "giving a packet back"))?;
@@ -501,6 +520,7 @@ impl<S: Source> Consumer<S> {
             stream,
             number,
             sent: None,
+            written: Written::default(),
             is_watched: true,
             over: false,
         });

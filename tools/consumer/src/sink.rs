@@ -66,6 +66,16 @@ pub trait Sink: Debug + Send {
         Ok(())
     }
 
+    /// Checks that its packets are still where readers look for them: a user may remove a trace while it is written.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns whether the packets of a stream still exist.
+    fn is_left(&self, _stream: usize) -> bool {
+        true
+    }
+
     /// Makes its packets durable.
     fn sync(&mut self) -> Result<()>;
 

@@ -23,7 +23,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use system::Error;
 
-/// Period of the messages to a sender whose trace is still being written to the disk.
+/// Period of the messages to a sender whose trace is still being written to the disk, and of the checks that the
+/// directory still exists.
 const ALIVE: Duration = Duration::from_secs(1);
 
 /// Maximum number of streams of a trace. It limits the number of open files.
@@ -82,6 +83,7 @@ impl<'a> Reception<'a> {
         let last = match self.take_all() {
             Ok(last) => last,
             Err(trouble) => {
+                self.sink.check().map_err(trouble_of)?;
                 self.sink.sync().map_err(trouble_of)?;
                 if stops() {
                     let ended = self.sink.end(State::Stopped, 0, &self.stats);
@@ -110,6 +112,7 @@ impl<'a> Reception<'a> {
         };
         let (state, outcome) = meanwhile(say_alive, || match last {
             Last::End { state, unwritten } => {
+                sink.check()?;
                 sink.sync()?;
                 sink.end(state, unwritten, &stats)?;
                 let outcome = match state {
@@ -131,6 +134,7 @@ impl<'a> Reception<'a> {
     }
 
     fn take_all(&mut self) -> Result<Last, Trouble> {
+        let mut checked = Instant::now();
         loop {
             match Message::read(self.wire)? {
                 Message::Stream { number, name } => self.open(number, name)?,
@@ -143,6 +147,10 @@ impl<'a> Reception<'a> {
             }
             if self.sink.deadline().is_some_and(|at| at <= Instant::now()) {
                 self.turn()?;
+            }
+            if checked.elapsed() >= ALIVE {
+                self.sink.check().map_err(trouble_of)?;
+                checked = Instant::now();
             }
         }
     }

@@ -73,7 +73,7 @@ Exit codes:
      stream, nothing left with --leftover; or the network failed
   2  wrong usage
   3  DIR contains something else
-  4  DIR cannot be written, for example because the disk is full
+  4  DIR cannot be written: the disk is full, or DIR was removed meanwhile
   5  another rtraced or another reader is running";
 
 /// Writes a trace from the kernel to disk, without copying it.

@@ -21,7 +21,7 @@ impl Failure {
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Trace(system::Error::OutputTaken { .. }) => 3,
-            Self::Trace(system::Error::Write { .. }) => 4,
+            Self::Trace(system::Error::Write { .. } | system::Error::Removed { .. }) => 4,
             Self::Trace(system::Error::StreamBusy { .. }) | Self::Busy(_) => 5,
             Self::Trace(_) | Self::Other(_) => 1,
         })

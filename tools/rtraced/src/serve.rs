@@ -261,6 +261,9 @@ fn close(
     log: &Log,
 ) -> Result<(), Failure> {
     let before = if consumer.sink().resumed() { before } else { 0 };
+    let removed = consumer.removed().records;
+    // If the packets of this run were removed, those of earlier runs were removed, too.
+    let before = if removed > 0 { 0 } else { before };
     let recorded = before + consumer.written().records;
     let stats = session.stats_and_text();
     // The counters are those of the session's trace now, which may be a new one.
@@ -275,7 +278,7 @@ fn close(
     });
     match stats {
         Some((stats, _)) => {
-            let lost = stats.all.total.lost();
+            let lost = stats.all.total.lost() + removed;
             match session.aux_losses() {
                 Ok(areas) if areas.any() => log.info(&areas.to_string()),
                 Ok(_) => {}

@@ -97,6 +97,7 @@ fn finish(dir: &Path, uuid: Uuid, keep: Option<u64>, ended: EndedChunk) -> Resul
         unwritten,
         stats,
     } = ended;
+    output.check()?;
     output.sync()?;
     Box::new(output).end(state, unwritten, &stats)?;
     rename_whole(dir, number)?;

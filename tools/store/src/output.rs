@@ -19,6 +19,7 @@ use ctf::{Metadata, StreamName, METADATA};
 use rtrace_abi::ioctl::Packet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use system::access::Access;
@@ -117,6 +118,16 @@ impl Output {
             path: dir.to_owned(),
             reason: format!("holds another trace ({held}): choose a new directory"),
         }
+    }
+
+    /// Where the directory is now. [`None`]: it was removed, or its file system was unmounted.
+    fn place(&self) -> Option<PathBuf> {
+        if is_at(&self.opened, &self.dir) {
+            return Some(self.dir.clone());
+        }
+        let link = format!("/proc/self/fd/{}", self.opened.as_raw_fd());
+        let now = fs::read_link(link).ok();
+        now.filter(|now| is_at(&self.opened, now))
     }
 
     /// Bytes of its packets.
@@ -229,6 +240,32 @@ impl Sink for Output {
         self.streams[stream].path().display().to_string()
     }
 
+    fn check(&self) -> Result<()> {
+        let removed = |path: &Path, reason: String| Error::Removed {
+            path: path.to_owned(),
+            reason: format!("{reason} while the trace was written to it"),
+        };
+        match self.place() {
+            Some(dir) if dir == self.dir => {}
+            Some(dir) => {
+                let reason = format!("the directory was renamed to {}", dir.display());
+                return Err(removed(&self.dir, reason));
+            }
+            None => {
+                let reason = "the directory was removed, or its file system unmounted,";
+                return Err(removed(&self.dir, reason.to_owned()));
+            }
+        }
+        match self.streams.iter().find(|file| !file.is_linked()) {
+            Some(file) => Err(removed(file.path(), "the file was removed".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    fn is_left(&self, stream: usize) -> bool {
+        self.place().is_some() && self.streams[stream].is_linked()
+    }
+
     fn sync(&mut self) -> Result<()> {
         // Closes every file, then returns the first error.
         let streams = self.streams.iter_mut().map(StreamFile::sync);
@@ -239,10 +276,7 @@ impl Sink for Output {
     }
 
     fn end(self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()> {
-        if !is_at(&self.opened, &self.dir) {
-            let why = "the directory was removed or replaced while the trace was written to it";
-            return Err(Error::write(&self.dir)(io::Error::other(why)));
-        }
+        self.check()?;
         self.recording.end(state, unwritten, stats)
     }
 

@@ -213,6 +213,15 @@ impl Sink for Rotation {
         })
     }
 
+    fn check(&self) -> Result<()> {
+        self.chunk.check()
+    }
+
+    /// The earlier chunks count as the current one does.
+    fn is_left(&self, stream: usize) -> bool {
+        self.chunk.is_left(stream)
+    }
+
     fn sync(&mut self) -> Result<()> {
         let chunk = self.chunk.sync();
         self.finisher.wait().and(chunk)

@@ -8,6 +8,7 @@ use ctf::{PacketAt, PacketHeaders};
 use rustix::fs::{fallocate, fgetxattr, fsetxattr, fstatfs, FallocateFlags, XattrFlags};
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use system::{regular_file, Error, Result};
 use uuid::Uuid;
@@ -128,6 +129,11 @@ impl StreamFile {
         &self.file
     }
 
+    /// Whether the file still has a name.
+    pub fn is_linked(&self) -> bool {
+        self.file.metadata().is_ok_and(|file| file.nlink() > 0)
+    }
+
     /// Bytes of its complete packets.
     pub fn bytes(&self) -> u64 {
         self.end
@@ -205,7 +211,6 @@ mod tests {
     use rtrace_abi::header::Layout;
     use rtrace_abi::packet::PacketHeader;
     use std::io::Write;
-    use std::os::unix::fs::MetadataExt;
     use synthetic::{PacketBuilder, UUID};
 
     /// Writes packets of equal length to a file with notes of their ends. [`None`]: the file system has no

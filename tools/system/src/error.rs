@@ -88,6 +88,14 @@ pub enum Error {
         /// Why.
         cause: io::Error,
     },
+    /// A trace is no longer where it is being written.
+    #[error("{}: {reason}", path.display())]
+    Removed {
+        /// The directory or file.
+        path: PathBuf,
+        /// The change, and the part of the trace that is left.
+        reason: String,
+    },
     /// The output directory has other contents.
     #[error("{}: {reason}", path.display())]
     OutputTaken {

@@ -366,9 +366,12 @@ fn drain(consumer: &mut Consumer<LiveTrace>, never: impl AsFd) -> bool {
 }
 
 fn say_partial(error: &system::Error) {
-    say(format_args!(
-        "{error}. What was written before is a valid trace"
-    ));
+    match error {
+        Error::Removed { .. } => say(error),
+        _ => say(format_args!(
+            "{error}. What was written before is a valid trace"
+        )),
+    }
 }
 
 /// Waits until the command has ended, and moves the contents of the buffers to disk then.
@@ -472,6 +475,8 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
     );
     match &ended {
         Ok(()) => say_trace(options, &written, whole),
+        // `drain` has reported it.
+        Err(Error::Removed { .. }) if !whole => {}
         Err(error) => say(format_args!(
             "{error}. The end of the trace was not written: the trace is incomplete"
         )),
@@ -482,7 +487,7 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
         }
     } else {
         say(format_args!(
-            "{left} recorded events could not be written, and later events found no space in the buffers"
+            "{left} recorded events are not in the trace, and later events found no space in the buffers"
         ));
     }
     conclude(totals.lost == 0, totals);

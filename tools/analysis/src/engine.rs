@@ -100,8 +100,8 @@ pub struct Ended<A: ?Sized> {
 
 impl<A: Analysis + ?Sized> Engine<A> {
     /// Creates the engine for a trace with these events.
-    pub fn new(catalogue: &Catalogue<'_>, account: Account, analyses: Vec<Box<A>>) -> Self {
-        let schedule = Schedule::new(catalogue);
+    pub fn new(catalogue: &Catalogue<'_>, mut account: Account, analyses: Vec<Box<A>>) -> Self {
+        let schedule = Schedule::new(catalogue, std::mem::take(&mut account.runners));
         let interrupts = Interrupts::new(catalogue);
         let mut routes: ByEvent<Route> = ByEvent::default();
         for layout in catalogue

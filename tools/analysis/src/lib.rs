@@ -35,6 +35,7 @@ pub mod pass;
 mod profile;
 mod question;
 pub mod recent;
+pub mod runners;
 pub mod schedule;
 pub mod schedule_events;
 pub mod summary;

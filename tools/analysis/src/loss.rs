@@ -6,6 +6,7 @@
 //! - [`Account`]: the contents of each stream and its losses, counted while the trace is read.
 //! - [`Losses`]: what the account says of the whole trace; every report ends with it.
 
+use super::runners::Runners;
 use consumer::State;
 use ctf::{name_of, Damage, Item, Packet, StreamName};
 use serde::Serialize;
@@ -105,6 +106,8 @@ pub struct StreamAccount {
 /// The contents and losses of a trace, counted while it is read.
 #[derive(Debug, Default)]
 pub struct Account {
+    /// The threads that run when the trace begins.
+    pub(crate) runners: Runners,
     recording: Option<Recording>,
     /// Streams by number.
     streams: Vec<StreamAccount>,
@@ -121,6 +124,7 @@ impl Account {
             ..StreamAccount::default()
         };
         Self {
+            runners: Runners::of(trace),
             recording: trace.recording.clone(),
             streams: trace.streams_by_name().map(stream).collect(),
             damages: Damages::of(trace),

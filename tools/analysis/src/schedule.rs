@@ -3,16 +3,17 @@
 //! The schedule of a trace: the thread that runs on each CPU, and the waits of the other threads. It also
 //! tracks the places where events are missing.
 //!
-//! The running thread of a CPU is known from the CPU's first switch on. After a loss among the events of
-//! the schedule, it is known again from the next switch on. The wait of a thread is known only while no
-//! event of the schedule may be missing on any CPU. On a CPU with a loss, the thread may be woken, run and
-//! sleep again. A CPU is *whole* while neither these events nor events that begin or end an operation of a
-//! thread may be missing.
+//! The running thread of a CPU is known from the start of the trace on: the first switch of the CPU names it
+//! ([`runners`](super::runners)). After a loss among the events of the schedule, it is known again from the next
+//! switch on. The wait of a thread is known only while no event of the schedule may be missing on any CPU. On a CPU
+//! with a loss, the thread may be woken, run and sleep again. A CPU is *whole* while neither these events nor events
+//! that begin or end an operation of a thread may be missing.
 
 mod happened;
 
 pub use happened::Happened;
 
+use super::runners::Runners;
 use super::schedule_events::{self, Kind, Left, Switch};
 use super::tasks::{Life, Serial, Tasks};
 use super::whose::{Owner, Whose};
@@ -31,6 +32,8 @@ pub struct Schedule {
     broken: usize,
     /// Number of CPUs that are not whole.
     not_whole: usize,
+    /// The threads that run before the first switches.
+    runners: Runners,
     tasks: Tasks,
 }
 
@@ -46,6 +49,8 @@ struct Cpu {
     uninterrupted: u32,
     /// The running thread, if it is known; 0 is the idle task.
     running: Option<i64>,
+    /// Whether the trace has the switch to the running thread.
+    is_begun: bool,
     /// Time since which no switch is missing.
     since: Option<u64>,
 }
@@ -109,7 +114,7 @@ impl Span {
 
 impl Schedule {
     /// Creates the schedule for a trace with these events.
-    pub fn new(catalogue: &Catalogue<'_>) -> Self {
+    pub fn new(catalogue: &Catalogue<'_>, runners: Runners) -> Self {
         let classes = catalogue.metadata().streams.iter();
         Self {
             events: schedule_events::find(catalogue).into_iter().collect(),
@@ -117,6 +122,7 @@ impl Schedule {
             cpus: Vec::new(),
             broken: 0,
             not_whole: 0,
+            runners,
             tasks: Tasks::default(),
         }
     }
@@ -142,6 +148,7 @@ impl Schedule {
                 unpaired: 0,
                 uninterrupted: 0,
                 running: None,
+                is_begun: false,
                 since: None,
             });
             self.cpus.len() - 1
@@ -231,9 +238,23 @@ impl Schedule {
 
     /// Begins the first packet of a stream of this CPU. No event is missing before the packet.
     pub fn begin(&mut self, cpu: usize, time: u64) {
-        let cpu = &mut self.cpus[cpu];
-        if cpu.broken == 0 {
-            cpu.since = Some(cpu.since.map_or(time, |since| since.min(time)));
+        let known = &mut self.cpus[cpu];
+        if known.broken == 0 {
+            known.since = Some(known.since.map_or(time, |since| since.min(time)));
+            self.first(cpu, time);
+        }
+    }
+
+    /// Notes the thread that runs until the CPU's first switch.
+    fn first(&mut self, cpu: usize, time: u64) {
+        let Some(runner) = self.runners.take(self.number(cpu), time) else {
+            return;
+        };
+        self.cpus[cpu].running = Some(runner.tid);
+        if runner.tid != 0 {
+            let thread = self.tasks.thread(runner.tid);
+            thread.shows(&runner.comm);
+            thread.state = Some((State::Running, time));
         }
     }
 
@@ -251,9 +272,10 @@ impl Schedule {
     /// Ends a loss: no event of that stream is missing from `time` on.
     pub fn regain(&mut self, cpu: usize, kinds: Kinds, time: u64) {
         self.missing(cpu, kinds, |count| *count -= 1);
-        let cpu = &mut self.cpus[cpu];
-        if kinds.schedule && cpu.broken == 0 {
-            cpu.since = Some(time);
+        let known = &mut self.cpus[cpu];
+        if kinds.schedule && known.broken == 0 {
+            known.since = Some(time);
+            self.first(cpu, time);
         }
     }
 
@@ -333,7 +355,8 @@ impl Schedule {
     fn switch(&mut self, switch: &Switch<'_>, cpu: usize, time: u64, spans: &mut Vec<Span>) {
         let is_complete = self.broken == 0;
         let since = self.cpus[cpu].since.replace(time);
-        let before = self.cpus[cpu].running.replace(switch.next_tid);
+        self.cpus[cpu].running = Some(switch.next_tid);
+        let is_begun = std::mem::replace(&mut self.cpus[cpu].is_begun, true);
         match switch.instead_of {
             Some(tid) => self.no_longer(tid),
             None => spans.extend(since.map(|from| Span {
@@ -343,7 +366,7 @@ impl Schedule {
                 state: State::Running,
                 from,
                 to: time,
-                is_complete: before.is_some(),
+                is_complete: is_begun,
             })),
         }
         // The idle tasks of all CPUs have the id 0.
@@ -394,6 +417,7 @@ impl Schedule {
     /// Forgets the thread that runs on a CPU.
     fn leave(&mut self, cpu: usize, time: u64, spans: &mut Vec<Span>) {
         let since = self.cpus[cpu].since.take();
+        self.cpus[cpu].is_begun = false;
         let Some(tid) = self.cpus[cpu].running.take() else {
             return;
         };

@@ -146,7 +146,8 @@ pub struct SwitchFields {
 }
 
 impl SwitchFields {
-    fn of(layout: &EventLayout) -> Option<Self> {
+    /// Finds the fields in an event with this layout.
+    pub fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
             prev_tid: layout.field("prev_tid")?,
             prev_comm: layout.field("prev_comm")?,

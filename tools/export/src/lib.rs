@@ -290,7 +290,7 @@ pub fn say_losses(exported: &Exported) {
     } = exported.losses;
     if exported.nameless > 0 {
         say(format_args!(
-            "{} events have no known thread: they were recorded before the first sched_switch of their CPU, or after a loss",
+            "{} events have no known thread: their CPU has no sched_switch, or they were recorded after a loss",
             exported.nameless
         ));
     }

@@ -166,7 +166,7 @@ fn what_is_not_whole_is_said() {
     );
     found.retain(|line| !line.contains("sched_switch"));
     let expected = [
-        "22:13:20.000001000            ?/? <... read resumed> = 1",
+        "22:13:20.000001000            swapper/0 <... read resumed> = 1",
         "22:13:20.000003000            sh/7 <... openat resumed> = ? ERESTARTNOHAND (To be restarted if \
          no handler)",
         "22:13:20.000004000 LOST 7 events on CPU 0",

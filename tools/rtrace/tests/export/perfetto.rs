@@ -119,7 +119,7 @@ fn events_are_those_that_perfetto_draws() {
     };
     // sched_waking, sched_switch, sys_enter, sys_exit, sched_process_fork
     let expected = [
-        (at(5), None, 20),
+        (at(5), Some(0), 20),
         (at(10), Some(0), 4),
         (at(20), Some(7), 329),
         (at(40), Some(7), 330),

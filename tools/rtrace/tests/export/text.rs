@@ -5,6 +5,7 @@
 use super::{export, known, packet, text, write, IDLE, S, SHELL, US};
 use predicates::prelude::*;
 use predicates::str::contains;
+use synthetic::PacketBuilder;
 use tempfile::TempDir;
 
 /// Returns the lines of events and losses.
@@ -20,7 +21,7 @@ fn it_is_that_of_ftrace() {
     let dir = TempDir::new().unwrap();
     known(dir.path());
     let expected = [
-        "           <...>-?       [000] .....     1.000005: sched_waking: comm=sh pid=7 prio=120 \
+        "          <idle>-0       [000] .....     1.000005: sched_waking: comm=sh pid=7 prio=120 \
          target_cpu=000",
         "          <idle>-0       [000] .....     1.000010: sched_switch: prev_comm=swapper/0 \
          prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=7 next_prio=120",
@@ -46,7 +47,7 @@ fn losses_are_said_beside_it() {
     export(&["text"], dir.path())
         .assert()
         .success()
-        .stderr(contains("3 events have no known thread"))
+        .stderr(contains("2 events have no known thread"))
         .stderr(contains("2 packets are missing within the trace"))
         .stderr(contains("9 events exported, 3 lost"));
 }
@@ -169,4 +170,31 @@ fn the_first_packet_may_have_losses() {
     export(&["text"], dir.path())
         .assert()
         .stderr(contains("4 packets are missing before the first"));
+}
+
+#[test]
+fn the_first_switch_names_the_thread_before_it() {
+    let dir = TempDir::new().unwrap();
+    let first = |sequence, begin| packet(0, sequence, begin).softirq(begin + US, 1);
+    let second = |sequence, begin| {
+        packet(0, sequence, begin)
+            .switch(begin + US, SHELL, IDLE)
+            .close(begin + 2 * US, 8)
+    };
+    let task = |packets: Vec<Vec<u8>>| {
+        write(dir.path(), &[(0, packets)]);
+        let lines = lines(&["-e", "softirq_entry"], &dir);
+        let event = lines.iter().find(|line| line.contains(": softirq_entry: "));
+        event.unwrap().trim().split(' ').next().unwrap().to_owned()
+    };
+    let close = |packet: PacketBuilder| packet.close(S + 2 * US, 8);
+    let later = S + 3 * US;
+    assert_eq!(task(vec![close(first(0, S)), second(1, later)]), "sh-7");
+    // A flight recorder has overwritten the beginning.
+    assert_eq!(task(vec![close(first(4, S)), second(5, later)]), "sh-7");
+    // The switch from the first thread may be lost.
+    assert_eq!(task(vec![close(first(0, S)), second(2, later)]), "<...>-?");
+    let discarded = second(2, later + US);
+    let lossy = packet(0, 1, later).discarded(1).close(later + US, 8);
+    assert_eq!(task(vec![close(first(0, S)), lossy, discarded]), "<...>-?");
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Chance of error of all tests together.
+/// Chance of error of all tests together, if the windows are independent.
 pub const ERROR: f64 = 0.01;
 /// Windows that each trace needs for a test.
 pub const LEAST_WINDOWS: usize = 8;

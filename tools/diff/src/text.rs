@@ -72,9 +72,13 @@ impl Compared {
         let window = duration(self.window_ns);
         writeln!(
             out,
-            "* exceeds the variation between windows of {window} ({} tests, chance of error {}%)",
+            "* exceeds the variation between windows of {window} ({} tests, chance of error {}% if the windows are independent)",
             self.tests,
             ERROR * 100.0
+        )?;
+        writeln!(
+            out,
+            "Neighbouring windows of one run often are not, so there are more wrong marks: compare several runs of each"
         )?;
         let whole = |trace: &Compare| trace.windows - trace.lossy_windows;
         if whole(&self.a).min(whole(&self.b)) < LEAST_WINDOWS {

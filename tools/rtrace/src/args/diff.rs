@@ -13,8 +13,10 @@ use std::path::PathBuf;
 ///
 /// Each trace is cut into windows of equal length, a twentieth of the shorter trace. A change is marked if the
 /// windows' values of one trace tend to be larger than those of the other trace: the rank-sum test of Mann and
-/// Whitney, with a chance of error of 1% for the comparison as a whole. Windows in which events are missing are left
-/// out. A mark says that the traces differ, not why: two runs of the same program can differ too.
+/// Whitney. Windows in which events are missing are left out. The chance of a wrong mark is 1% for the comparison as a
+/// whole, if the windows are independent. Windows of one run often are not: a load that lasts for several windows
+/// changes all of them, so there are more wrong marks. A mark says that the two traces differ, not why: two runs of the
+/// same program can differ too. So record several runs of each, and trust the changes that all pairs show.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -482,7 +482,8 @@ def it_moves(browser):
 
 def reason(failure):
     """The text of a Failure, and the place of another exception: a fault of this program, or an answer it does not expect."""
-    return str(failure) if isinstance(failure, Failure) else "\n# ".join(traceback.format_exception(failure)[-3:]).rstrip()
+    text = str(failure) if isinstance(failure, Failure) else "".join(traceback.format_exception(failure)[-3:]).rstrip()
+    return text.replace("\n", "\n# ")
 
 
 def main():

@@ -102,7 +102,7 @@ free_cpu() {
 
 # counted NAME NUMBER COMMAND...: runs a step that prints PASS, FAIL and SKIP lines of its own, and prints its output at
 # once. Adds a FAIL line if the step ends with another status than 0 and says no FAIL, or with fewer than NUMBER results.
-# A step that ends with status 4 after a SKIP line is skipped.
+# A step that ends with status 4 after a SKIP line is skipped. Status 1 if it failed, 4 if it was skipped.
 counted() {
 	local name=$1 number=$2 line count=0 failed='' status='no status'
 	shift 2
@@ -115,12 +115,25 @@ counted() {
 			esac
 			printf '%s\n' "$line"
 		done
-		if [ "$failed" ]; then :
-		elif [ "$status" = 4 ] && [ $count -gt 0 ]; then :
+		if [ "$failed" ]; then exit 1
+		elif [ "$status" = 4 ] && [ $count -gt 0 ]; then exit 4
 		elif [ "$status" != 0 ]; then echo "FAIL $name: it ends with $status after $count results"
 		elif [ $count -lt "$number" ]; then echo "FAIL $name: $count results of $number"
+		else exit 0
 		fi
+		exit 1
 	}
+}
+
+# results_of STEP: prints the number of results of a step that runs all its tests.
+results_of() {
+	case $1 in
+	fuzz) find "$TOP/tools/fuzz/corpus" -mindepth 1 -maxdepth 1 | wc -l ;;
+	litmus) find "$TOP/tools/testing/litmus" -name '*.litmus' | wc -l ;;
+	page) grep -c '^@test' "$TOP/tools/testing/page/check.py" ;;
+	# One for each query, and those of the tables themselves (tools/testing/tables/check.py).
+	tables) echo $(($(find "$TOP/samples/queries" -name '*.sql' | wc -l) + 10)) ;;
+	esac
 }
 
 # expected_skips [KERNEL]: copies lines of results, each at once. A SKIP becomes a FAIL if tools/testing/skips does not

@@ -91,9 +91,8 @@ impl Sessions {
             return;
         };
         let text = text.to_str().unwrap_or_default();
-        self.default().take_marker(text);
-        for session in self.others().iter().flatten() {
+        self.for_each(|session| {
             session.take_marker(text);
-        }
+        });
     }
 }

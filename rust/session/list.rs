@@ -46,6 +46,9 @@ impl Drop for DeferredWork {
     }
 }
 
+/// Maximum number of sessions, the default one included.
+const MAX_SESSIONS: usize = 256;
+
 /// All sessions. The drop stops the sessions that have no other owner.
 #[pin_data]
 pub(crate) struct Sessions {
@@ -83,15 +86,20 @@ impl Sessions {
     /// Marks leaps of the clocks, and executes the requests of all sessions' triggers. May sleep.
     fn act(&self) {
         self.mark_leaps();
-        self.default.act(self);
-        // From the last session to the first, without the lock: a session that is removed in between does not
-        // move those before it.
+        self.for_each(|session| session.act(self));
+    }
+
+    /// Calls `each` with each session, while the list is not locked. A session that is created or destroyed meanwhile
+    /// may be missed. May sleep.
+    pub(super) fn for_each(&self, mut each: impl FnMut(&Session)) {
+        each(&self.default);
+        // From the last session to the first: a session that is removed in between does not move those before it.
         let mut place = self.others.lock().len();
         while place > 0 {
             place -= 1;
             let session = self.others.lock().get(place).cloned();
             if let Some(session) = session {
-                session.act(self);
+                each(&session);
             }
         }
     }
@@ -111,19 +119,27 @@ impl Sessions {
         &self.default
     }
 
-    /// Creates a session. Errors: `EEXIST` if the name is in use, `EINVAL` if it is not a valid name. May
-    /// sleep.
+    /// Creates a session. Errors: `EEXIST` if the name is in use, `EINVAL` if it is not a valid name, `ENOSPC` if there
+    /// are too many sessions. May sleep.
     pub(crate) fn create(&self, name: &str) -> Result<Arc<Session>> {
         if let Some(why) = crate::input::name::refusal(name) {
             return Err(self.default.refuse(fmt!("create_session: {why}")));
         }
+        // Made, and after a failure dropped, while the list is not locked: both wait for the kernel's list of module
+        // notifiers, whose lock a module's load holds while it waits for code that walks this list.
+        let session = Session::new(name, self.shared.clone())?;
         let mut others = self.others.lock();
-        if name == DEFAULT_SESSION || others.iter().any(|session| session.name() == name) {
+        if name == DEFAULT_SESSION || others.iter().any(|known| known.name() == name) {
             self.default
                 .refuse(fmt!("create_session: session '{name}' exists already"));
             return Err(EEXIST);
         }
-        let session = Session::new(name, self.shared.clone())?;
+        if others.len() + 1 >= MAX_SESSIONS {
+            self.default.refuse(fmt!(
+                "create_session: there are {MAX_SESSIONS} sessions, which is the limit"
+            ));
+            return Err(ENOSPC);
+        }
         others.push(session.clone(), GFP_KERNEL)?;
         Ok(session)
     }
@@ -155,29 +171,13 @@ impl Sessions {
         self.shared.files.set(files);
     }
 
-    /// All sessions except the default one.
-    pub(super) fn others(&self) -> Result<KVec<Arc<Session>>> {
-        let others = self.others.lock();
-        let mut sessions = KVec::with_capacity(others.len(), GFP_KERNEL)?;
-        for session in others.iter() {
-            sessions.push(session.clone(), GFP_KERNEL)?;
-        }
-        Ok(sessions)
-    }
-
     /// Handles the deletion of an event. See [`Session::forget`]. May sleep.
     pub(super) fn forget(&self, event: &Event) {
-        self.default.forget(event);
-        for session in self.others.lock().iter() {
-            session.forget(event);
-        }
+        self.for_each(|session| session.forget(event));
     }
 
     /// Handles new events. See [`Session::events_came`]. May sleep.
     pub(crate) fn events_came(&self) {
-        self.default.events_came();
-        for session in self.others.lock().iter() {
-            session.events_came();
-        }
+        self.for_each(Session::events_came);
     }
 }

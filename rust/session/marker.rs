@@ -14,10 +14,8 @@ impl Sessions {
     pub(crate) fn mark(&self, text: &str) -> Result {
         let default = self.default();
         default.check_marker(text)?;
-        let mut taken = default.take_marker(text);
-        for session in &self.others()? {
-            taken |= session.take_marker(text);
-        }
+        let mut taken = false;
+        self.for_each(|session| taken |= session.take_marker(text));
         if !taken {
             default.refuse(fmt!("marker: no session records markers at the moment"));
             return Err(EBADF);

@@ -76,7 +76,7 @@ impl Session {
         }
         // The event may appear later. While its module is being loaded, perf may have it before the module's
         // probe is known.
-        if self.shared.awaited.is_own((subsystem, name))? {
+        if self.shared.awaited.is_own((subsystem, name)) {
             return Ok(());
         }
         let refuse = |why: &str| self.refuse(fmt!("{file}: '{subsystem}:{name}' {why}"));

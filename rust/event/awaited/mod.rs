@@ -132,22 +132,15 @@ impl AllAwaited {
         }
     }
 
-    /// Calls `each` with the probes of each module.
-    fn each(&self, mut each: impl FnMut(&Awaited) -> Result) -> Result {
-        let mut at = 0;
-        loop {
-            // The lock is released. A module that is removed at the same time has no probes any more.
-            let Some(awaited) = self.all.lock().get(at).cloned() else {
-                return Ok(());
-            };
-            each(&awaited)?;
-            at += 1;
-        }
+    /// The probes of each module. The list is not locked between two of them. A module that is removed at the same time
+    /// has no probes any more.
+    fn iter(&self) -> impl Iterator<Item = Arc<Awaited>> + '_ {
+        (0..).map_while(|at| self.all.lock().get(at).cloned())
     }
 
     /// Creates the events that `picks` selects by name, whether their modules are loaded or not. May sleep.
     pub(crate) fn ask_for(&self, picks: impl Fn(FullName<'_>) -> bool) -> Result {
-        self.each(|awaited| awaited.ask_for(&picks))
+        self.iter().try_for_each(|awaited| awaited.ask_for(&picks))
     }
 
     /// Whether `picks` selects an event whose module is not loaded.
@@ -162,32 +155,24 @@ impl AllAwaited {
 
     /// Whether an event with this name is one of these, and not a different event of a loaded module. May
     /// sleep.
-    pub(crate) fn is_own(&self, name: FullName<'_>) -> Result<bool> {
-        let mut is_own = false;
-        self.each(|awaited| {
-            is_own |= awaited.is_own(name);
-            Ok(())
-        })?;
-        Ok(is_own)
+    pub(crate) fn is_own(&self, name: FullName<'_>) -> bool {
+        self.iter().any(|awaited| awaited.is_own(name))
     }
 
     /// Calls `each` with the names of the events whose modules are not loaded.
     pub(crate) fn each_name(&self, mut each: impl FnMut(FullName<'_>) -> Result) -> Result {
-        self.each(|awaited| awaited.each_name(&mut each))
+        self.iter()
+            .try_for_each(|awaited| awaited.each_name(&mut each))
     }
 
     /// The next change that was not returned yet. May sleep.
     pub(crate) fn next_change(&self) -> Option<(Arc<Event>, Change)> {
-        let all = self.all.lock();
-        all.iter().find_map(|awaited| awaited.next_change())
+        self.iter().find_map(|awaited| awaited.next_change())
     }
 
     /// Whether events were created since the previous call. May sleep.
     pub(crate) fn take_new(&self) -> bool {
-        let mut any = false;
-        for awaited in self.all.lock().iter() {
-            any |= awaited.take_new();
-        }
-        any
+        let news = self.iter().map(|awaited| awaited.take_new());
+        news.fold(false, |any, new| any | new)
     }
 }

@@ -40,6 +40,7 @@ impl Tracer {
         let perf_hotplug = Arc::new(perf_hotplug, GFP_KERNEL)?;
         let timer_hotplug =
             Hotplug::new(c"trace/rtrace_timer:prepare", c"trace/rtrace_timer:online")?;
+        let map_hotplug = Hotplug::new(c"trace/rtrace_map:prepare", c"trace/rtrace_map:online")?;
         let registry = Registry::new(&perf_hotplug)?;
         let worker = Sessions::worker()?;
         let sessions = Sessions::new(SessionsShared {
@@ -47,6 +48,7 @@ impl Tracer {
             awaited: AllAwaited::new(&registry)?,
             hotplug: Arc::new(hotplug, GFP_KERNEL)?,
             perf_hotplug,
+            map_hotplug: Arc::new(map_hotplug, GFP_KERNEL)?,
             timer_hotplug: Arc::new(timer_hotplug, GFP_KERNEL)?,
             defaults: config,
             boot_id: system::boot_id()?,

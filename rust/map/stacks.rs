@@ -84,6 +84,19 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Stacks<W, M> {
         None
     }
 
+    /// Whether a stack has this name. Any context, NMI included, of any CPU.
+    #[inline(always)]
+    pub fn has(&self, name: u64) -> bool {
+        for step in 0..WINDOW {
+            match self.slot(name, step) {
+                Some((state, ..)) if state.load_acquire() == name => return true,
+                Some(_) => {}
+                None => return false,
+            }
+        }
+        false
+    }
+
     /// The addresses of the stack with a name. Any CPU.
     pub fn find(&self, name: u64) -> Option<impl Iterator<Item = u64> + use<'_, W, M>> {
         let mut window = (0..WINDOW).filter_map(|step| self.slot(name, step));

@@ -163,6 +163,12 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
         }
     }
 
+    /// Its words.
+    #[inline(always)]
+    pub fn words(&self) -> &M {
+        &self.words
+    }
+
     /// Adds 1 to the count of a key, and these numbers to its columns. Any context, NMI included, of
     /// the table's CPU.
     ///

@@ -89,24 +89,24 @@ impl Probe {
     /// Makes the probe of a trigger. May sleep.
     pub(crate) fn of_trigger(trigger: Arc<Trigger>) -> Result<Self> {
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
-        let filter = trigger.filter().cloned();
-        Self::without_records(tasks, filter, Taker::Trigger(trigger))
+        let (filter, closed) = (trigger.filter().cloned(), trigger.closed().clone());
+        Self::without_records(tasks, filter, closed, Taker::Trigger(trigger))
     }
 
     /// Makes the probe of a map, which events of these tasks update. May sleep.
     pub(crate) fn of_map(map: MapAtEvent, tasks: Arc<Tasks>) -> Result<Self> {
-        let filter = map.filter().cloned();
+        let (filter, closed) = (map.filter().cloned(), map.closed().clone());
         let map = KBox::new(map, GFP_KERNEL)?;
-        Self::without_records(tasks, filter, Taker::Map(map))
+        Self::without_records(tasks, filter, closed, Taker::Map(map))
     }
 
-    /// Makes a probe that records nothing.
+    /// Makes a probe that records nothing: `closed` leads to gates that stay closed.
     fn without_records(
         tasks: Arc<Tasks>,
         filter: Option<Arc<Filter>>,
+        closed: Ways,
         taker: Taker,
     ) -> Result<Self> {
-        let closed = Ways::closed().ok_or(ENOMEM)?;
         let route = Route::new(closed.clone(), closed);
         let label = RecordLabel::in_layout(0, Layout::Compact);
         let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;

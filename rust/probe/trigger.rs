@@ -12,6 +12,7 @@ use crate::arch::clock::monotonic_ns;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::stopper::Stopper;
+use crate::channel::Ways;
 use crate::context::{Context, Moment};
 use crate::input::trigger::{self as input, Action};
 use crate::sys::work::Ask;
@@ -58,6 +59,8 @@ pub(crate) struct Means {
     pub(crate) builtins: Arc<BuiltinProbes>,
     /// Executes the other actions.
     pub(crate) worker: Arc<dyn Ask>,
+    /// The gates that stop each probe of the triggers.
+    pub(crate) closed: Ways,
 }
 
 /// The built-in event that an action records, if it records one.
@@ -128,6 +131,11 @@ impl Trigger {
     /// The other session to which the action applies, if there is one.
     pub(crate) fn session(&self) -> Option<&str> {
         self.session.as_ref()?.to_str().ok()
+    }
+
+    /// The gates that stop its probe.
+    pub(crate) fn closed(&self) -> &Ways {
+        &self.means.closed
     }
 
     /// The trigger's filter.

@@ -51,7 +51,10 @@ impl Session {
             let available = self.available();
             let is_meant = |event: &&Arc<Event>| !(enabled && event.is_awaited()) && pick(event);
             let mut picked = available.known().filter(is_meant);
-            picked.try_for_each(|event| settings.selection.set(event, enabled))
+            picked.try_for_each(|event| {
+                signal::go_on()?;
+                settings.selection.set(event, enabled)
+            })
         })
     }
 
@@ -65,9 +68,7 @@ impl Session {
         replace: bool,
     ) -> Result {
         for word in patterns.split_ascii_whitespace() {
-            if signal::is_killed() {
-                return Err(EINTR);
-            }
+            signal::go_on()?;
             self.ask_for("set_event", &Pattern::parse(word), rights)?;
         }
         self.change(channel, rights, |settings| {
@@ -81,9 +82,7 @@ impl Session {
                 let mut is_match = !pattern.enables && self.awaits(&pattern)?;
                 for event in available.known() {
                     // This takes a while with thousands of patterns, or with a very long one.
-                    if signal::is_killed() {
-                        return Err(EINTR);
-                    }
+                    signal::go_on()?;
                     if picks(&pattern, event) {
                         selection.set(event, pattern.enables)?;
                         is_match = true;

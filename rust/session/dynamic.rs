@@ -10,6 +10,7 @@ use crate::input::dynamic::{Definition, Name, FILE_SUBSYSTEM, SUBSYSTEM};
 use crate::source::dynamic::{Dynamic, NoEvent};
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege::Rights;
+use crate::sys::signal;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -75,6 +76,7 @@ impl Sessions {
             }
         }
         for line in text.lines() {
+            signal::go_on()?;
             if line.trim().is_empty() || line.trim_start().starts_with('#') {
                 continue;
             }

@@ -8,6 +8,7 @@ use crate::input::pattern::Pattern;
 use crate::probe::filter::{Filter, Refusal};
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege::Rights;
+use crate::sys::signal;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -111,6 +112,7 @@ impl Session {
             let mut filters = settings.filters.try_clone()?;
             let (mut any, mut refusal) = (false, None);
             for event in available.known().filter(|event| pick(event)) {
+                signal::go_on()?;
                 let made = match filter {
                     "0" => None,
                     _ => match event.filter(filter, rights) {

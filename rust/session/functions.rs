@@ -57,9 +57,7 @@ impl Session {
             }
             for word in words.split_ascii_whitespace() {
                 // Each word takes a while.
-                if signal::is_killed() {
-                    return Err(EINTR);
-                }
+                signal::go_on()?;
                 let wrong = |at, reason: &dyn Display| {
                     let text = word;
                     let caret = Caret { text, at, reason };

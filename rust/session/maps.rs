@@ -16,7 +16,7 @@ use crate::map::bucket;
 use crate::map::table::MapEntry;
 use crate::probe::filter::Refusal;
 use crate::probe::map::{
-    Durations, KeyPart, Map, MapAtEvent, MapProgram, Matched, MissedUpdate, PartReason, Role,
+    Durations, KeyPart, Map, MapAtEvent, MapProgram, Matched, MissedUpdate, PartReason, Role, Sums,
     WrongPart,
 };
 use crate::probe::Probe;
@@ -24,11 +24,19 @@ use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::sys::debugfs::text::Text;
 use crate::sys::functions::names::FunctionName;
+use crate::sys::hotplug::HotplugWatch;
 use crate::sys::privilege::Rights;
+use crate::sys::signal;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// Maximum number of maps of a session.
+const MAX_MAPS: usize = 64;
+
+/// Maximum number of bytes of the tables of a session's maps, for the CPUs that are online.
+const MAX_BYTES: u64 = 4 << 30;
 
 /// Maps, in the order of their definition. The list is replaced, never changed.
 pub(super) struct Maps(KVec<Arc<NamedMap>>);
@@ -47,6 +55,10 @@ struct NamedMap {
     /// The program of its first event. Keys and columns of all events have the same form.
     program: Arc<MapProgram>,
     map: Arc<Map>,
+    /// Number of bytes of the map's tables, for the CPUs that were online at its definition.
+    bytes: u64,
+    /// Gives tables to CPUs that come online.
+    _watch: Pin<KBox<HotplugWatch<Map>>>,
     #[pin]
     probes: Mutex<AttachedProbes>,
 }
@@ -73,7 +85,8 @@ impl Maps {
 impl Session {
     /// Defines the maps of these lines, or deletes those that lines with `!` name. On failure the lines before the
     /// wrong one have an effect. Errors: `EEXIST` if there is a map of the name, `ENOENT` if there is none to
-    /// delete, `EPERM` if an event is perf's. May sleep.
+    /// delete, `EPERM` if an event is perf's, `ENOSPC` if there are too many maps, or their tables would be too large.
+    /// May sleep.
     pub(super) fn set_maps(&self, text: &str, rights: Rights) -> Result {
         for line in text.lines().map(str::trim) {
             if !line.is_empty() {
@@ -101,6 +114,7 @@ impl Session {
         };
         let begins = map.begins.into_iter().flat_map(LinePart::items);
         for pattern in Iterator::chain(map.events.items(), begins) {
+            signal::go_on()?;
             self.ask_for("set_map", &Pattern::parse(pattern.text), rights)?;
         }
         let _control = self.control.lock();
@@ -109,22 +123,30 @@ impl Session {
             self.refuse(fmt!("set_map: there is a map '{}'", map.name));
             return Err(EEXIST);
         }
-        let new = self.make_map(line, &map, hist, rights)?;
+        if known.0.len() >= MAX_MAPS {
+            self.refuse(fmt!(
+                "set_map: the session has {MAX_MAPS} maps, which is the limit"
+            ));
+            return Err(ENOSPC);
+        }
+        let new = self.make_map(line, &map, hist, rights, &known)?;
         self.replace_maps(known.changed(None, Some(new))?)
     }
 
-    /// Makes a map, and attaches its probes. `control` must be held.
+    /// Makes a map beside those that are `known`, and attaches its probes. `control` must be held.
     fn make_map(
         &self,
         line: &str,
         definition: &MapDefinition<'_>,
         hist: Option<CString>,
         rights: Rights,
+        known: &Maps,
     ) -> Result<Arc<NamedMap>> {
         let wrong = |at, reason: core::fmt::Arguments<'_>| self.refuse_map(line, at, reason);
         let events = self.events_of_map(line, definition.events, rights)?;
         let mut programs: KVVec<Arc<MapProgram>> = KVVec::new();
         for event in &events {
+            signal::go_on()?;
             let program = MapProgram::new(event.value_names(rights), definition)
                 .map_err(|error| self.refuse_part(line, event, error))?;
             if programs
@@ -146,9 +168,29 @@ impl Session {
             wrong(at, format_args!("the key has more than 64 bytes"))
         })?;
         let has_stack = program.has_stack();
-        let map = Map::new(shape, Durations::of(definition, has_stack)?, has_stack)?;
+        let bytes = Map::bytes(&shape, definition, has_stack);
+        let of_all = known.0.iter().map(|map| map.bytes).sum::<u64>();
+        if of_all.saturating_add(bytes) > MAX_BYTES {
+            self.refuse(fmt!(
+                "set_map: the map has {bytes} bytes and the others of the session {of_all}; the limit is {MAX_BYTES} (see size)"
+            ));
+            return Err(ENOSPC);
+        }
+        let made = || {
+            let map = Map::new(shape, Durations::of(definition, has_stack)?, has_stack)?;
+            let watch = HotplugWatch::new(&self.shared.map_hotplug, map.clone())?;
+            Ok((map, watch))
+        };
+        let (map, watch) = made().inspect_err(|&error: &Error| {
+            if error == ENOMEM {
+                self.refuse(fmt!(
+                    "set_map: no memory for tables of {bytes} bytes (see size)"
+                ));
+            }
+        })?;
         let mut probes = AttachedProbes::new(&self.sources);
         for ((place, event), program) in (0..).zip(&events).zip(&programs) {
+            signal::go_on()?;
             let filter = match definition.filter {
                 None => None,
                 Some(LinePart { text, at }) => match event.filter(text, rights) {
@@ -175,6 +217,7 @@ impl Session {
         if let Some(begins) = definition.begins {
             let side = definition.matched.map(|(begin, _)| begin);
             for event in &self.events_of_map(line, begins, rights)? {
+                signal::go_on()?;
                 let matched = Matched::new(event.value_names(rights), side)
                     .map_err(|error| self.refuse_part(line, event, error))?;
                 let at_event = MapAtEvent::new(map.clone(), Role::Begin(matched), None);
@@ -196,6 +239,8 @@ impl Session {
             events,
             program,
             map,
+            bytes,
+            _watch: watch,
             probes <- new_mutex!(probes),
         });
         Arc::pin_init(named, GFP_KERNEL)
@@ -219,6 +264,7 @@ impl Session {
             };
             let mut is_match = false;
             for event in available.known().filter(is_picked) {
+                signal::go_on()?;
                 if self.withholds(event, rights) {
                     return Err(EPERM);
                 }
@@ -372,8 +418,8 @@ impl NamedMap {
             write!(out, "{} ", value.text)?;
         }
         writeln!(out, "count{}", self.columns.to_str()?)?;
-        for entry in &sums.entries {
-            self.write_key(entry, out)?;
+        for entry in &*sums.entries {
+            self.write_key(&sums, entry, out)?;
             if !self.program.keys().is_empty() {
                 out.write_str(" ")?;
             }
@@ -384,7 +430,7 @@ impl NamedMap {
         Ok(())
     }
 
-    fn write_key(&self, entry: &MapEntry, out: &mut Text) -> Result {
+    fn write_key(&self, sums: &Sums, entry: &MapEntry, out: &mut Text) -> Result {
         let mut words = &entry.key[..];
         for (place, part) in self.program.keys().iter().enumerate() {
             if place != 0 {
@@ -392,20 +438,20 @@ impl NamedMap {
             }
             let (own, rest) = words.split_at_checked(part.words()).ok_or(EINVAL)?;
             words = rest;
-            self.write_part(part, own, out)?;
+            self.write_part(sums, part, own, out)?;
         }
         Ok(())
     }
 
-    /// Writes a part of a key, which has these words.
-    fn write_part(&self, part: &KeyPart, own: &[u64], out: &mut Text) -> Result {
+    /// Writes a part of a key of these sums, which has these words.
+    fn write_part(&self, sums: &Sums, part: &KeyPart, own: &[u64], out: &mut Text) -> Result {
         let number = *own.first().ok_or(EINVAL)?;
         match part {
             KeyPart::Event => {
                 let event = self.events.get(number as usize).ok_or(EINVAL)?;
                 out.write_str(event.name())?;
             }
-            KeyPart::Stack => write_stack(self.map.stack(number), out)?,
+            KeyPart::Stack => write_stack(sums.stack(number), out)?,
             KeyPart::Number(_, integer) => write_number(number, integer.shown, out)?,
             KeyPart::Bucket(of) if of.is_signed() => {
                 let last = bucket::last_signed(number);

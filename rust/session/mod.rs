@@ -51,10 +51,11 @@ use crate::channel::clock::ClockKind;
 use crate::channel::config::Config;
 use crate::channel::dump::Listing;
 use crate::channel::stopper::Stopper;
-use crate::channel::Channel;
+use crate::channel::{Channel, Ways};
 use crate::event::awaited::AllAwaited;
 use crate::event::registry::Registry;
 use crate::probe::builtin::BuiltinProbes;
+use crate::probe::map::Map;
 use crate::probe::tasks::{Following, Tasks};
 use crate::source::attached::AttachedProbes;
 use crate::source::aux;
@@ -100,6 +101,8 @@ pub(crate) struct SessionsShared {
     pub(crate) hotplug: Arc<Hotplug<Channel>>,
     /// Notifies counters and samplers of CPU hotplug.
     pub(crate) perf_hotplug: Arc<Hotplug<Arrivals>>,
+    /// Notifies maps of CPU hotplug.
+    pub(crate) map_hotplug: Arc<Hotplug<Map>>,
     /// Notifies of CPU hotplug the timers whose latency is measured.
     pub(crate) timer_hotplug: Arc<Hotplug<Timers>>,
     /// Settings of a new channel, and of each channel after a reset.
@@ -145,6 +148,8 @@ pub(crate) struct Session {
     trigger_probes: Mutex<AttachedProbes>,
     /// Changes of the triggers' counters.
     trigger_changes: TextChanges,
+    /// The gates that stop the probes of triggers.
+    closed: Ways,
 }
 
 struct State {
@@ -181,6 +186,7 @@ impl Session {
         let (metadata_changes, trigger_changes) = (TextChanges::new()?, TextChanges::new()?);
         let stopper = Arc::new(Stopper::new(shared.worker.clone()), GFP_KERNEL)?;
         let builtins = Arc::new(BuiltinProbes::new(), GFP_KERNEL)?;
+        let closed = Ways::closed().ok_or(ENOMEM)?;
         let state = State {
             settings: Settings::new(shared.defaults, abi::names::FIRST_CHANNEL)?,
             phase: Phase::Created,
@@ -202,6 +208,7 @@ impl Session {
                 builtins,
                 trigger_probes <- new_mutex!(trigger_probes),
                 trigger_changes,
+                closed,
             }),
             GFP_KERNEL,
         )

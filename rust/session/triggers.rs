@@ -22,10 +22,14 @@ use crate::source::probe_list::NewProbe;
 use crate::source::sampled::Frequency;
 use crate::sys::debugfs::text::{Text, TextChanges};
 use crate::sys::privilege::{self, Rights};
+use crate::sys::signal;
 use crate::sys::work::Ask;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+
+/// Maximum number of triggers of a session.
+const MAX_TRIGGERS: usize = 8192;
 
 /// Triggers, in the order of their definition. The list is replaced, never changed, so a reader sees a
 /// consistent list.
@@ -64,6 +68,8 @@ impl Triggers {
     fn keep(&self, probes: &mut AttachedProbes) {
         probes.keep(|probe| {
             let mut triggers = self.0.iter().map(|known| &known.trigger);
+            // A loop in a loop. It must end, whatever signals there are.
+            let _ = signal::go_on();
             let wanted = probe.trigger();
             wanted.is_some_and(|wanted| triggers.any(|known| Arc::ptr_eq(known, wanted)))
         });
@@ -111,7 +117,7 @@ impl Session {
     /// Sets a trigger at the events that `pick` selects, or removes it (`!`), in one step. If there are several
     /// events, the trigger is set at those that have the fields of its filter; there must be at least one. On
     /// failure nothing changes. Errors: `EEXIST` if there is a trigger with the same effect, `ENOENT` if there
-    /// is none to remove, `EPERM` if the event is perf's. May sleep.
+    /// is none to remove, `EPERM` if the event is perf's, `ENOSPC` if there are too many triggers. May sleep.
     pub(crate) fn trigger_events(
         &self,
         file: &str,
@@ -146,6 +152,7 @@ impl Session {
         self.must_take_triggers(file, &parsed)?;
         let (mut new, mut refusal) = (KVVec::new(), None);
         for event in picked {
+            signal::go_on()?;
             if self.withholds(event, rights) {
                 return Err(EPERM);
             }
@@ -179,7 +186,14 @@ impl Session {
                 stopper: self.stopper.clone(),
                 builtins: self.builtins.clone(),
                 worker: self.shared.worker.clone(),
+                closed: self.closed.clone(),
             };
+            if known.0.len() + new.len() >= MAX_TRIGGERS {
+                self.refuse(fmt!(
+                    "{file}: the session would have more than {MAX_TRIGGERS} triggers, which is the limit"
+                ));
+                return Err(ENOSPC);
+            }
             let trigger = Trigger::new(&parsed, filter, means)?;
             let event = event.clone();
             new.push(Placed { event, trigger }, GFP_KERNEL)?;
@@ -205,7 +219,10 @@ impl Session {
         }
         let mut probes = self.trigger_probes.lock();
         let frequency = self.sample_frequency();
-        let mut attach = |placed: &Placed| placed.attach(frequency, &mut probes);
+        let mut attach = |placed: &Placed| {
+            signal::go_on()?;
+            placed.attach(frequency, &mut probes)
+        };
         if let Err(error) = new.iter().try_for_each(&mut attach) {
             known.keep(&mut probes);
             return Err(error);

@@ -55,6 +55,11 @@ enum rtrace_vm_flag {
 	RTRACE_VM_MAYSHARE = VM_MAYSHARE,
 };
 
+/* The flags of allocations of user-chosen sizes: charged to the caller, without the OOM killer. */
+enum rtrace_gfp {
+	RTRACE_GFP = (__force unsigned int)(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL),
+};
+
 /* Size of the buffer that sprint_symbol() needs. */
 enum rtrace_symbol_room {
 	RTRACE_SYMBOL_ROOM = KSYM_SYMBOL_LEN,

@@ -73,6 +73,14 @@ impl NoHotplug {
         Self(())
     }
 
+    /// The CPUs that are online.
+    pub(crate) fn online(&self) -> impl Iterator<Item = u32> + '_ {
+        Cpus {
+            last: -1,
+            online: true,
+        }
+    }
+
     /// Whether `cpu` is online.
     pub(crate) fn is_online(&self, cpu: u32) -> bool {
         cpu < count()

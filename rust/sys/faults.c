@@ -9,9 +9,9 @@
  */
 
 #include <linux/jiffies.h>
-#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
+#include <linux/rbtree.h>
 #include <linux/rcupdate_trace.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -23,13 +23,21 @@
 #include "linux.h"
 
 struct waiting {
-	struct list_head node;
+	struct rb_node node;
+	u64 number;
 	struct task_struct *task;
 	unsigned long since;
 };
 
-static LIST_HEAD(all_waiting);
+/* By number. A tree, because any number of tasks may wait: no one holds the lock for more than one look. */
+static struct rb_root all_waiting = RB_ROOT;
+static u64 last_waiting;
 static DEFINE_SPINLOCK(waiting_lock);
+
+static notrace bool waits_less(struct rb_node *one, const struct rb_node *other)
+{
+	return rb_entry(one, struct waiting, node)->number < rb_entry(other, struct waiting, node)->number;
+}
 
 /*
  * Registers the current task as one that waits for its memory. The module cannot be unloaded until end_wait().
@@ -47,7 +55,8 @@ static notrace bool begin_wait(struct waiting *waiting)
 	waiting->task = current;
 	waiting->since = jiffies;
 	spin_lock(&waiting_lock);
-	list_add_tail(&waiting->node, &all_waiting);
+	waiting->number = ++last_waiting;
+	rb_add(&waiting->node, &all_waiting, waits_less);
 	spin_unlock(&waiting_lock);
 	return true;
 }
@@ -55,26 +64,33 @@ static notrace bool begin_wait(struct waiting *waiting)
 static notrace void end_wait(struct waiting *waiting)
 {
 	spin_lock(&waiting_lock);
-	list_del(&waiting->node);
+	rb_erase(&waiting->node, &all_waiting);
 	spin_unlock(&waiting_lock);
 	module_put(THIS_MODULE);
 }
 
-/* Describes waiting task number @at. Returns false if fewer tasks wait. */
-notrace bool rtrace_waiter(size_t at, struct rtrace_waiter *waiter)
+/* Describes the waiting task with the smallest number above @after. Returns false if there is none. */
+notrace bool rtrace_waiter(u64 after, struct rtrace_waiter *waiter)
 {
-	struct waiting *waiting;
-	bool found = false;
+	struct waiting *waiting, *found = NULL;
+	struct rb_node *node;
 
 	spin_lock(&waiting_lock);
-	list_for_each_entry(waiting, &all_waiting, node) {
-		if (at--)
-			continue;
-		waiter->tid = task_pid_nr(waiting->task);
-		strscpy_pad(waiter->comm, waiting->task->comm);
-		waiter->seconds = (jiffies - waiting->since) / HZ;
-		found = true;
-		break;
+	node = all_waiting.rb_node;
+	while (node) {
+		waiting = rb_entry(node, struct waiting, node);
+		if (waiting->number > after) {
+			found = waiting;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	if (found) {
+		waiter->number = found->number;
+		waiter->tid = task_pid_nr(found->task);
+		strscpy_pad(waiter->comm, found->task->comm);
+		waiter->seconds = (jiffies - found->since) / HZ;
 	}
 	spin_unlock(&waiting_lock);
 	return found;

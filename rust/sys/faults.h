@@ -7,12 +7,13 @@
 
 /* A task that waits in a probe for its memory. */
 struct rtrace_waiter {
+	u64 number;	/* of the wait, ascending from 1 */
 	s32 tid;
 	char comm[16];
 	u64 seconds;
 };
 
-bool rtrace_waiter(size_t at, struct rtrace_waiter *waiter);
+bool rtrace_waiter(u64 after, struct rtrace_waiter *waiter);
 
 size_t rtrace_fault_in(u64 from, size_t len);
 ssize_t rtrace_copy_text(char *to, u64 from, size_t room);

@@ -159,7 +159,7 @@ u32 rtrace_stack_of(u64 ip, u64 sp, u64 fp, u64 *addresses, u32 room);
 
 /* system.c */
 void rtrace_init_work(struct work_struct *work, work_func_t func);
-bool rtrace_is_killed(void);
+bool rtrace_yield(void);
 size_t rtrace_cgroup_ancestor_place(int level);
 void rtrace_cgroup_put(struct cgroup *cgroup);
 const struct new_utsname *rtrace_utsname(void);

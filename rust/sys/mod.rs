@@ -24,6 +24,8 @@ pub(crate) mod module_tracepoint;
 pub(crate) mod modules;
 pub(crate) mod nofault;
 pub(crate) mod page_array;
+pub(crate) mod page_vec;
+pub(crate) mod page_words;
 pub(crate) mod pages;
 pub(crate) mod parameter;
 pub(crate) mod percpu;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory of buffers: allocated near a CPU, or reserved on the command line. */
+/* Memory of user-chosen sizes: allocated near a CPU, or reserved on the command line. */
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/topology.h>
 #include <linux/vmalloc.h>
 
@@ -10,33 +11,34 @@
 #include "linux.h"
 
 /*
- * Allocates zeroed pages near @cpu, which need not be online. rtrace_vfree() frees them. The allocation tries
- * hard, but never has the OOM killer kill a process, which could be any process. The kernel's own functions
- * that take a node call the OOM killer.
+ * Allocates zeroed pages near @cpu, which need not be online. rtrace_vfree() frees them. They are charged to the memory
+ * cgroup of the caller. The allocation tries hard, but never has the OOM killer kill a process, which could be any
+ * process. The kernel's own functions that take a node call the OOM killer. A fatal signal ends the allocation.
  */
 notrace void *rtrace_vmalloc_near(size_t count, int cpu)
 {
-	const gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
-	struct page **pages = __vmalloc(array_size(count, sizeof(*pages)), gfp);
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	struct page **pages = kvmalloc_array(count, sizeof(*pages), gfp);
 	size_t got = 0;
 	void *memory = NULL;
 
 	if (!pages)
 		return NULL;
-	while (got < count) {
-		/* The batch size of vmalloc(). */
+	while (got < count && !fatal_signal_pending(current)) {
+		/* The batch size of vmalloc(). With a memory cgroup, the kernel returns one page. */
 		size_t more = alloc_pages_bulk_node(gfp, cpu_to_node(cpu),
 						    min_t(size_t, count - got, 100), pages + got);
 		if (!more)
 			break;
 		got += more;
+		cond_resched();
 	}
 	if (got == count)
 		memory = vmap(pages, count, VM_MAP_PUT_PAGES, PAGE_KERNEL);
 	if (!memory) {
 		while (got)
 			__free_page(pages[--got]);
-		vfree(pages);
+		kvfree(pages);
 	}
 	return memory;
 }

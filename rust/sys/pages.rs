@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Large areas of memory, contiguous in the kernel's address space: made of single pages, or reserved.
+//!
+//! All memory whose size a user chooses comes from here. So one rule holds for it: a request that the free memory cannot
+//! satisfy fails, the memory cgroup of the caller is charged, and no process is killed for it.
 
 use crate::record::memory;
 use crate::sys::bindings;
@@ -55,16 +58,21 @@ impl KernelPages {
     }
 }
 
+/// Whether the free memory has room for `len` bytes. If it has not, an allocation could make the kernel kill processes.
+pub(super) fn has_room(len: usize) -> bool {
+    // SAFETY: The function reads counters.
+    let available = unsafe { bindings::si_mem_available() };
+    len / PAGE_SIZE < available.max(0) as usize
+}
+
 impl KernelPages {
-    /// Allocates `len` bytes, a multiple of the page size, all zero. [`None`]: there is not enough memory. May
-    /// sleep.
+    /// Allocates `len` bytes, a multiple of the page size, all zero. [`None`]: there is not enough memory, or the
+    /// caller was killed. May sleep.
     ///
     /// The memory is on the node of `cpu` if there is room. If too little memory is available, the call fails
-    /// at once, so that the kernel does not kill processes for it.
+    /// at once, so that the kernel does not kill processes for it. The memory cgroup of the caller is charged.
     pub(crate) fn new(len: usize, cpu: u32) -> Option<Self> {
-        // SAFETY: The function reads counters.
-        let available = unsafe { bindings::si_mem_available() };
-        if len / PAGE_SIZE >= available.max(0) as usize {
+        if !has_room(len) {
             return None;
         }
         // SAFETY: The call may sleep, as this function may. `cpu` is possible.

@@ -7,7 +7,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::record::gate::{self, Place};
 use crate::sys::bindings;
-use crate::sys::cpu;
+use crate::sys::{cpu, pages};
 use core::marker::PhantomData;
 use core::mem::{align_of, size_of};
 use kernel::prelude::*;
@@ -30,15 +30,19 @@ unsafe impl<T: Sync> Sync for PerCpu<T> {}
 unsafe impl<T: Send> Send for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// Allocates the variables, and initialises each with `make`. May sleep.
+    /// Allocates the variables, and initialises each with `make`. The memory cgroup of the caller is charged. `ENOMEM`:
+    /// there is not enough memory. May sleep.
     pub(crate) fn new(make: impl Fn() -> T) -> Result<Self> {
+        if !pages::has_room(size_of::<T>().saturating_mul(cpu::count() as usize)) {
+            return Err(ENOMEM);
+        }
         // SAFETY: A plain allocation, whose result is checked.
         let pointer = unsafe {
             bindings::pcpu_alloc_noprof(
                 size_of::<T>(),
                 align_of::<T>(),
                 false,
-                bindings::GFP_KERNEL,
+                bindings::rtrace_gfp_RTRACE_GFP,
             )
         };
         if pointer.is_null() {

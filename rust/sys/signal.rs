@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Signals of the calling thread.
+//! Signals of the calling thread, and the end of long work.
 
 use crate::sys::bindings;
 use kernel::prelude::*;
@@ -13,8 +13,12 @@ pub(crate) fn check() -> Result {
     Ok(())
 }
 
-/// Whether the calling thread has a fatal signal: long work should end, whatever its result.
-pub(crate) fn is_killed() -> bool {
-    // SAFETY: Reads the current task.
-    unsafe { bindings::rtrace_is_killed() }
+/// Lets other threads run. A loop whose length a user chooses calls this in each round. `EINTR`: the calling thread has
+/// a fatal signal, so the work should end, whatever its result. May sleep.
+pub(crate) fn go_on() -> Result {
+    // SAFETY: This context may sleep.
+    match unsafe { bindings::rtrace_yield() } {
+        true => Err(EINTR),
+        false => Ok(()),
+    }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Macros and inline functions of the kernel that need no more than a call: cgroups, signals, utsname, work. */
+/* Macros and inline functions of the kernel that need no more than a call: cgroups, scheduling, utsname, work. */
 #include <linux/cgroup.h>
 #include <linux/sched/signal.h>
 #include <linux/utsname.h>
@@ -12,8 +12,10 @@ notrace void rtrace_init_work(struct work_struct *work, work_func_t func)
 	INIT_WORK(work, func);
 }
 
-notrace bool rtrace_is_killed(void)
+/* Lets other threads run. Returns whether the calling thread has a fatal signal. May sleep. */
+notrace bool rtrace_yield(void)
 {
+	cond_resched();
 	return fatal_signal_pending(current);
 }
 

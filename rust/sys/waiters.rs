@@ -16,13 +16,14 @@ impl Waiter {
     }
 }
 
-/// Tasks that wait now. A task that starts or stops to wait during the iteration may be missed. Process
-/// context.
+/// Tasks that wait now, the longest wait first. Process context.
 pub(crate) fn all() -> impl Iterator<Item = Waiter> {
-    (0..).map_while(|at| {
+    let mut after = 0;
+    core::iter::from_fn(move || {
         let mut waiter = Waiter::default();
         // SAFETY: `waiter` is memory for one waiter.
-        let is_there = unsafe { bindings::rtrace_waiter(at, &mut waiter) };
+        let is_there = unsafe { bindings::rtrace_waiter(after, &mut waiter) };
+        after = waiter.number;
         is_there.then_some(waiter)
     })
 }

@@ -13,6 +13,7 @@ use crate::map::pairs::{BeginResult, Pairs, PAIR_WORDS};
 use crate::probe::filter::Now;
 use crate::probe::stopwatch::Stopwatch;
 use crate::sys::args::Task;
+use crate::sys::page_words::PageWords;
 use kernel::prelude::*;
 
 /// Begins that wait for their ends.
@@ -20,9 +21,9 @@ use kernel::prelude::*;
 /// A key that is one number, such as a thread, has its begin in `begins`. Other keys, and large numbers, have it in
 /// `pairs`.
 pub(crate) struct Durations {
-    begins: Option<NumberBegins<SharedWord, SharedWords>>,
+    begins: Option<NumberBegins<SharedWord, PageWords<SharedWord>>>,
     /// [`None`]: all keys are in `begins`.
-    pairs: Option<Pairs<SharedWord, SharedWords>>,
+    pairs: Option<Pairs<SharedWord, PageWords<SharedWord>>>,
     /// Whether the keys are ids of threads.
     is_of_threads: bool,
     stopwatch: Stopwatch,
@@ -31,26 +32,38 @@ pub(crate) struct Durations {
 /// Number of slots of `pairs`.
 const BEGINS: usize = 1 << 14;
 
-const _: () = assert!(MAX_MATCHED == PAIR_WORDS);
-
-/// The memory of begins.
-pub(super) struct SharedWords(VVec<SharedWord>);
-
-impl AsRef<[SharedWord]> for SharedWords {
-    #[inline(always)]
-    fn as_ref(&self) -> &[SharedWord] {
-        &self.0
-    }
+/// Number of words of `pairs`.
+fn pairs_words() -> usize {
+    Pairs::<SharedWord, PageWords<SharedWord>>::words(BEGINS)
 }
 
-impl SharedWords {
-    /// Makes words that are 0. May sleep.
-    pub(super) fn new(count: usize) -> Result<Self> {
-        let mut words = VVec::with_capacity(count, GFP_KERNEL)?;
-        for _ in 0..count {
-            words.push(SharedWord::new(0), GFP_KERNEL)?;
-        }
-        Ok(Self(words))
+const _: () = assert!(MAX_MATCHED == PAIR_WORDS);
+
+/// The tables that a map's durations need.
+struct Needed {
+    begins: bool,
+    pairs: bool,
+    /// Whether the keys are ids of threads.
+    is_of_threads: bool,
+}
+
+impl Needed {
+    /// [`None`]: the map measures no durations.
+    fn of(definition: &MapDefinition<'_>, has_stack: bool) -> Option<Self> {
+        definition.begins?;
+        let names = definition
+            .matched
+            .into_iter()
+            .flat_map(|(begin, end)| [begin, end]);
+        let is_alone = names.clone().all(|side| side.items().count() == 1);
+        let is_thread =
+            |side: LinePart<'_>| side.text.ends_with("tid") || side.text.ends_with("pid");
+        let is_of_threads = is_alone && names.clone().all(is_thread);
+        Some(Self {
+            begins: is_alone && !has_stack,
+            pairs: !is_of_threads || has_stack,
+            is_of_threads,
+        })
     }
 }
 
@@ -98,34 +111,35 @@ impl Durations {
     /// Makes empty tables for the durations of this map, if it has any. `has_stack`: a begin is noted with its call
     /// stack. May sleep.
     pub(crate) fn of(definition: &MapDefinition<'_>, has_stack: bool) -> Result<Option<Self>> {
-        if definition.begins.is_none() {
+        let Some(needed) = Needed::of(definition, has_stack) else {
             return Ok(None);
-        }
-        let names = definition
-            .matched
-            .into_iter()
-            .flat_map(|(begin, end)| [begin, end]);
-        let is_alone = names.clone().all(|side| side.items().count() == 1);
-        let is_thread =
-            |side: LinePart<'_>| side.text.ends_with("tid") || side.text.ends_with("pid");
-        let is_of_threads = is_alone && names.clone().all(is_thread);
-        let begins = match is_alone && !has_stack {
-            true => Some(NumberBegins::new(SharedWords::new(BEGIN_WORDS)?)),
+        };
+        let words = |count| PageWords::new(count, Task::current().cpu() as u32);
+        let begins = match needed.begins {
+            true => Some(NumberBegins::new(words(BEGIN_WORDS)?)),
             false => None,
         };
-        let pairs = match is_of_threads && !has_stack {
-            true => None,
-            false => {
-                let words = Pairs::<SharedWord, SharedWords>::words(BEGINS);
-                Some(Pairs::new(SharedWords::new(words)?, BEGINS))
-            }
+        let pairs = match needed.pairs {
+            true => Some(Pairs::new(words(pairs_words())?, BEGINS)),
+            false => None,
         };
         Ok(Some(Self {
             begins,
             pairs,
-            is_of_threads,
+            is_of_threads: needed.is_of_threads,
             stopwatch: Stopwatch::best(),
         }))
+    }
+
+    /// Number of bytes of the tables that [`of`](Self::of) makes.
+    pub(super) fn bytes(definition: &MapDefinition<'_>, has_stack: bool) -> usize {
+        Needed::of(definition, has_stack).map_or(0, |needed| {
+            let bytes = |needed, count| match needed {
+                true => PageWords::<SharedWord>::bytes(count),
+                false => 0,
+            };
+            bytes(needed.begins, BEGIN_WORDS) + bytes(needed.pairs, pairs_words())
+        })
     }
 
     /// The name of a number in the tables: the idle threads have the same id.
@@ -141,7 +155,7 @@ impl Durations {
 
     /// The table for a number, and the number's name in it.
     #[inline(always)]
-    fn begins_of(&self, number: u64) -> Option<(&NumberBegins<SharedWord, SharedWords>, u64)> {
+    fn begins_of(&self, number: u64) -> Option<(&NumberBegins<SharedWord, PageWords<SharedWord>>, u64)> {
         let number = self.name_of(number);
         match &self.begins {
             Some(begins) if number < BEGIN_LIMIT => Some((begins, number)),

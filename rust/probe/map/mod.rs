@@ -16,49 +16,59 @@ pub(crate) use tables::{MissedUpdate, Sums};
 use super::captured::LONGEST;
 use super::filter::{Filter, Now};
 use crate::arch::preempt::NoPreempt;
+use crate::channel::Ways;
 use crate::context::Moment;
+use crate::input::map::MapDefinition;
 use crate::map::table::MapShape;
 use crate::record::memory::{tail_alone, Capture, Tail};
+use crate::sys::cpu::NoHotplug;
 use crate::sys::errno::enodata;
+use crate::sys::hotplug;
 use crate::sys::rcu::RcuArc;
 use crate::sys::tracepoint::Rank;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use quick::{Quick, Single};
-use stacks::MapStacks;
 use tables::{CpuTable, Tables};
 
 /// A map of a session: the tables that its probes update.
 pub(crate) struct Map {
     shape: MapShape,
+    /// Whether a key is a call stack.
+    has_stack: bool,
     /// Replaced when the map is cleared.
     tables: RcuArc<Tables>,
     /// The begins without an end so far, if the map measures durations.
     durations: Option<Durations>,
-    /// The call stacks that are keys.
-    stacks: Option<MapStacks>,
+    /// The gates that stop each probe of the map.
+    closed: Ways,
 }
 
 impl Map {
-    /// Makes an empty map, which measures these durations. `has_stack`: a key is a call stack. May sleep.
+    /// Makes an empty map for the CPUs that are online, which measures these durations. `has_stack`: a key is a call
+    /// stack. A [watch](hotplug::HotplugWatch) gives tables to CPUs that come online. `ENOMEM`: there is not enough
+    /// memory. May sleep.
     pub(crate) fn new(
         shape: MapShape,
         durations: Option<Durations>,
         has_stack: bool,
     ) -> Result<Arc<Self>> {
-        let stacks = match has_stack {
-            true => Some(MapStacks::new(shape.slots())?),
-            false => None,
-        };
-        let tables = RcuArc::new();
-        tables.replace(Some(Tables::new(shape)?));
         let map = Self {
             shape,
-            tables,
+            has_stack,
+            tables: RcuArc::new(),
             durations,
-            stacks,
+            closed: Ways::closed().ok_or(ENOMEM)?,
         };
+        map.clear()?;
         Ok(Arc::new(map, GFP_KERNEL)?)
+    }
+
+    /// Number of bytes of the tables of such a map, for the CPUs that are online.
+    pub(crate) fn bytes(shape: &MapShape, definition: &MapDefinition<'_>, has_stack: bool) -> u64 {
+        let cpus = NoHotplug::new().online().count();
+        let tables = Tables::bytes(shape, has_stack, cpus);
+        tables.saturating_add(Durations::bytes(definition, has_stack)) as u64
     }
 
     /// The table of the current CPU.
@@ -72,23 +82,39 @@ impl Map {
         &self.shape
     }
 
-    /// The addresses of the call stack with a name, the innermost first.
-    pub(crate) fn stack(&self, name: u64) -> impl Iterator<Item = u64> + use<'_> {
-        let found = self.stacks.as_ref().and_then(|stacks| stacks.find(name));
-        found.into_iter().flatten()
-    }
-
-    /// Removes all entries. An update at the same time is in the entries before or after that. May sleep.
+    /// Removes all entries, and their call stacks. An update at the same time is in the entries before or after that.
+    /// `ENOMEM`: nothing has changed. May sleep.
     pub(crate) fn clear(&self) -> Result {
-        self.tables.replace(Some(Tables::new(self.shape)?));
+        // A CPU that comes online later gets a table by the watch.
+        let cpus = NoHotplug::new();
+        let tables = Tables::new(self.shape, self.has_stack, &cpus)?;
+        self.tables.replace(Some(tables));
         Ok(())
     }
 
-    /// Adds up the tables of all CPUs. May sleep.
+    /// Adds up the tables of all CPUs. Errors: `ENOMEM`, `EINTR`. May sleep.
     pub(crate) fn sums(&self) -> Result<Sums> {
         let tables = self.tables.get_arc().ok_or_else(enodata)?;
         tables.sums(&self.shape)
     }
+}
+
+impl hotplug::PerCpuState for Map {
+    fn prepare(&self, cpu: u32) {
+        let tables = self.tables.get_arc();
+        if !tables.is_some_and(|tables| tables.equip(cpu, &self.shape)) {
+            pr_warn!("no memory for a map's table of CPU {cpu}: its events are counted as lacking; a smaller size helps\n");
+        }
+    }
+
+    fn online(&self, cpu: u32) -> Result {
+        // The CPU may have come online before the watch began. This is not the caller of `new`, so it is not charged.
+        let tables = self.tables.get_arc();
+        let _ = tables.is_some_and(|tables| tables.equip(cpu, &self.shape));
+        Ok(())
+    }
+
+    fn offline(&self, _: u32) {}
 }
 
 /// A map at one of its events: the data of a probe.
@@ -118,9 +144,9 @@ impl MapAtEvent {
     /// Makes it for an event that has this role.
     pub(crate) fn new(map: Arc<Map>, role: Role, filter: Option<Arc<Filter>>) -> Self {
         // A call stack is taken with the record.
-        let quick = match map.stacks {
-            Some(_) => None,
-            None => Quick::of(&role),
+        let quick = match map.has_stack {
+            true => None,
+            false => Quick::of(&role),
         };
         let single = Single::of(quick.as_ref());
         Self {
@@ -130,6 +156,11 @@ impl MapAtEvent {
             quick,
             single,
         }
+    }
+
+    /// The gates that stop the probe.
+    pub(super) fn closed(&self) -> &Ways {
+        &self.map.closed
     }
 
     /// The filter for the event's records.
@@ -155,14 +186,15 @@ impl MapAtEvent {
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(super) fn update(&self, record: &[u8], now: Moment<'_>) {
-        let Some(table) = self.map.table(now.guard) else {
+        let Some(tables) = self.map.tables.get(now.guard) else {
             return;
         };
+        let (table, stacks) = (tables.this_cpu(now.guard), tables.stacks());
         match &self.role {
             Role::Update { event, program } => {
-                table.update(&self.map, *event, program, record, &Now(now));
+                table.update(&self.map, stacks, *event, program, record, &Now(now));
             }
-            Role::Begin(matched) => table.begin(&self.map, matched, record, &Now(now)),
+            Role::Begin(matched) => table.begin(&self.map, stacks, matched, record, &Now(now)),
         }
     }
 

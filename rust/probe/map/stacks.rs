@@ -2,10 +2,11 @@
 
 //! The call stacks that are keys of a map.
 
-use super::durations::SharedWords;
 use crate::arch::word::{LocalWord, SharedWord};
 use crate::context::Moment;
 use crate::map::stacks::{Stacks, STACK_WORDS};
+use crate::sys::args::Task;
+use crate::sys::page_words::PageWords;
 use crate::sys::stack::{CallStack, DEPTH};
 use kernel::prelude::*;
 
@@ -15,14 +16,22 @@ const _: () = assert!(DEPTH == STACK_WORDS);
 const MOST: usize = 1 << 14;
 
 /// The distinct stacks of a map. Large: half a KiB for each.
-pub(super) struct MapStacks(Stacks<SharedWord, SharedWords>);
+pub(super) struct MapStacks(Stacks<SharedWord, PageWords<SharedWord>>);
 
 impl MapStacks {
     /// Makes an empty table for this many stacks, at most [`MOST`]. May sleep.
     pub(super) fn new(slots: usize) -> Result<Self> {
-        let slots = slots.min(MOST);
-        let words = Stacks::<SharedWord, SharedWords>::words(slots);
-        Ok(Self(Stacks::new(SharedWords::new(words)?, slots)))
+        let words = PageWords::new(Self::words(slots), Task::current().cpu() as u32)?;
+        Ok(Self(Stacks::new(words, slots.min(MOST))))
+    }
+
+    fn words(slots: usize) -> usize {
+        Stacks::<SharedWord, PageWords<SharedWord>>::words(slots.min(MOST))
+    }
+
+    /// Number of bytes of the table that [`new`](Self::new) makes.
+    pub(super) fn bytes(slots: usize) -> usize {
+        PageWords::<SharedWord>::bytes(Self::words(slots))
     }
 
     /// Takes the kernel's call stack, and returns its name. `takes` is a word of the CPU, 1 while one of its contexts
@@ -41,6 +50,13 @@ impl MapStacks {
         let name = self.0.name(stack.addresses());
         takes.store(0);
         name
+    }
+
+    /// Whether a stack has this name. Any context, NMI included.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    pub(super) fn has(&self, name: u64) -> bool {
+        self.0.has(name)
     }
 
     /// The addresses of the stack with a name, the innermost first.

@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tables of a map, one for each CPU, and the numbers of events that are not in them.
+//! The tables of a map: one for each CPU that was ever online, and the call stacks that are keys in them.
 
 use super::durations::Matched;
 use super::program::MapProgram;
+use super::stacks::MapStacks;
 use super::Map;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::LocalWord;
 use crate::map::pairs::BeginResult;
 use crate::map::table::{MapEntry, MapShape, Table, MAX_COLUMNS, MAX_KEY};
 use crate::probe::filter::Now;
-use crate::sys::cpu;
+use crate::sys::cpu::{self, NoHotplug};
+use crate::sys::page_vec::PageVec;
+use crate::sys::page_words::PageWords;
 use crate::sys::percpu::PerCpu;
-use crate::sys::sort::sort_by;
-use core::cell::Cell;
+use crate::sys::signal;
+use crate::sys::sort::sort_unless_killed;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The tables of all CPUs.
-pub(super) struct Tables(PerCpu<CpuTable>);
+pub(super) struct Tables {
+    cpus: PerCpu<CpuTable>,
+    /// The call stacks that are keys.
+    stacks: Option<MapStacks>,
+}
 
-/// The table of one CPU, and the numbers of events that are not in it.
+/// The table of one CPU, and the numbers of events that are not in it. The table has memory before its CPU comes online.
 pub(super) struct CpuTable {
-    table: Table<LocalWord, Words>,
+    table: Table<LocalWord, PageWords<LocalWord>>,
     /// 1 while a context of the CPU takes a call stack.
     takes_stack: LocalWord,
     missed: [LocalWord; MissedUpdate::COUNT],
@@ -31,7 +38,7 @@ pub(super) struct CpuTable {
 /// Reason why an event is not in a table, or a begin has no end.
 #[derive(Clone, Copy)]
 pub(crate) enum MissedUpdate {
-    /// The record lacked a value.
+    /// The record lacked a value, or the CPU has no table.
     Lacking,
     /// The end had no begin.
     Unmatched,
@@ -39,7 +46,8 @@ pub(crate) enum MissedUpdate {
     Repeated,
     /// There was no room for a begin.
     Dropped,
-    /// There was no room for the call stack, or the event happened while one was taken.
+    /// There was no room for the call stack, the event happened while one was taken, or the map was cleared after the
+    /// begin.
     Stackless,
 }
 
@@ -48,37 +56,25 @@ impl MissedUpdate {
     const COUNT: usize = 5;
 }
 
-/// The memory of a table.
-struct Words(VVec<LocalWord>);
-
-impl Words {
-    /// Makes words that are 0. May sleep.
-    fn new(count: usize) -> Result<Self> {
-        let mut words = VVec::with_capacity(count, GFP_KERNEL)?;
-        for _ in 0..count {
-            words.push(LocalWord::new(0), GFP_KERNEL)?;
-        }
-        Ok(Self(words))
-    }
-}
-
-impl AsRef<[LocalWord]> for Words {
-    #[inline(always)]
-    fn as_ref(&self) -> &[LocalWord] {
-        &self.0
-    }
-}
-
 /// The sums of all CPUs.
 pub(crate) struct Sums {
     /// An entry for each key, the largest count first.
-    pub(crate) entries: KVVec<MapEntry>,
+    pub(crate) entries: PageVec<MapEntry>,
     /// The sums of the updates that found no slot.
     pub(crate) overflow: MapEntry,
     missed: [u64; MissedUpdate::COUNT],
+    /// The tables, which have the call stacks.
+    tables: Arc<Tables>,
 }
 
 impl Sums {
+    /// The addresses of the call stack with a name, the innermost first.
+    pub(crate) fn stack(&self, name: u64) -> impl Iterator<Item = u64> + use<'_> {
+        let stacks = self.tables.stacks.as_ref();
+        let found = stacks.and_then(|stacks| stacks.find(name));
+        found.into_iter().flatten()
+    }
+
     /// Number of events that were missed for this reason.
     pub(crate) fn missed(&self, missed: MissedUpdate) -> u64 {
         self.missed.get(missed as usize).copied().unwrap_or(0)
@@ -86,48 +82,70 @@ impl Sums {
 }
 
 impl Tables {
-    /// Makes empty tables. May sleep.
-    pub(super) fn new(shape: MapShape) -> Result<Arc<Self>> {
-        let memory = Cell::new(Ok(()));
-        let tables = PerCpu::new(|| {
-            let words = Words::new(shape.words()).unwrap_or_else(|error| {
-                memory.set(Err(error));
-                Words(VVec::new())
-            });
-            CpuTable {
-                table: Table::new(words, shape),
-                takes_stack: LocalWord::new(0),
-                missed: [const { LocalWord::new(0) }; MissedUpdate::COUNT],
+    /// Makes empty tables for the CPUs that are online, `cpus`. `has_stack`: a key is a call stack. `ENOMEM`: there is
+    /// not enough memory. May sleep.
+    pub(super) fn new(shape: MapShape, has_stack: bool, cpus: &NoHotplug) -> Result<Arc<Self>> {
+        let stacks = match has_stack {
+            true => Some(MapStacks::new(shape.slots())?),
+            false => None,
+        };
+        let tables = Self {
+            cpus: PerCpu::new(|| CpuTable::new(shape))?,
+            stacks,
+        };
+        for cpu in cpus.online() {
+            signal::go_on()?;
+            if !tables.equip(cpu, &shape) {
+                return Err(ENOMEM);
             }
-        })?;
-        memory.get()?;
-        Ok(Arc::new(Self(tables), GFP_KERNEL)?)
+        }
+        Ok(Arc::new(tables, GFP_KERNEL)?)
+    }
+
+    /// Number of bytes of the tables that [`new`](Self::new) makes for so many CPUs.
+    pub(super) fn bytes(shape: &MapShape, has_stack: bool, cpus: usize) -> usize {
+        let stacks = match has_stack {
+            true => MapStacks::bytes(shape.slots()),
+            false => 0,
+        };
+        let tables = PageWords::<LocalWord>::bytes(shape.words()).saturating_mul(cpus);
+        tables.saturating_add(stacks)
+    }
+
+    /// Gives a CPU its table, if it has none. Returns whether it has one. One caller at a time. May sleep.
+    pub(super) fn equip(&self, cpu: u32, shape: &MapShape) -> bool {
+        let this = self.cpus.of(cpu);
+        this.is_some_and(|this| this.table.words().fill(shape.words(), cpu))
     }
 
     /// The table of the current CPU.
     #[inline(always)]
     pub(super) fn this_cpu<'a>(&'a self, guard: &'a NoPreempt) -> &'a CpuTable {
-        self.0.this_cpu(guard)
+        self.cpus.this_cpu(guard)
     }
 
-    /// Adds up the tables of all CPUs. May sleep.
-    pub(super) fn sums(&self, shape: &MapShape) -> Result<Sums> {
-        let mut entries: KVVec<MapEntry> = KVVec::new();
+    /// The call stacks that are keys.
+    #[inline(always)]
+    pub(super) fn stacks(&self) -> Option<&MapStacks> {
+        self.stacks.as_ref()
+    }
+
+    /// Adds up the tables of all CPUs. Errors: `ENOMEM`, `EINTR`. May sleep.
+    pub(super) fn sums(self: Arc<Self>, shape: &MapShape) -> Result<Sums> {
+        let mut entries = PageVec::new();
         let mut overflow = MapEntry::empty(shape);
         let mut missed = [0_u64; MissedUpdate::COUNT];
-        for cpu in cpu::possible() {
-            let Some(table) = self.0.of(cpu) else {
-                continue;
-            };
-            table
-                .table
-                .for_each(|entry| Ok::<_, Error>(entries.push(entry, GFP_KERNEL)?))?;
-            overflow.merge(&table.table.overflow(), shape);
-            for (sum, word) in missed.iter_mut().zip(&table.missed) {
+        for this in cpu::possible().filter_map(|cpu| self.cpus.of(cpu)) {
+            signal::go_on()?;
+            for (sum, word) in missed.iter_mut().zip(&this.missed) {
                 *sum = sum.wrapping_add(word.load());
             }
+            if this.has_table() {
+                this.table.for_each(|entry| entries.push(entry))?;
+                overflow.merge(&this.table.overflow(), shape);
+            }
         }
-        sort_by(&mut entries, |one, other| one.key.cmp(&other.key));
+        sort_unless_killed(&mut entries, |one, other| one.key.cmp(&other.key))?;
         let mut kept = 0_usize;
         for at in 0..entries.len() {
             let Some(entry) = entries.get(at).copied() else {
@@ -147,16 +165,31 @@ impl Tables {
             }
         }
         entries.truncate(kept);
-        sort_by(&mut entries, |one, other| other.count.cmp(&one.count));
+        sort_unless_killed(&mut entries, |one, other| other.count.cmp(&one.count))?;
         Ok(Sums {
             entries,
             overflow,
             missed,
+            tables: self,
         })
     }
 }
 
 impl CpuTable {
+    /// Without memory for the table.
+    fn new(shape: MapShape) -> Self {
+        Self {
+            table: Table::new(PageWords::empty(), shape),
+            takes_stack: LocalWord::new(0),
+            missed: [const { LocalWord::new(0) }; MissedUpdate::COUNT],
+        }
+    }
+
+    #[inline(always)]
+    fn has_table(&self) -> bool {
+        !self.table.words().as_ref().is_empty()
+    }
+
     #[inline(always)]
     pub(super) fn count(&self, missed: MissedUpdate) {
         self.add(missed, 1);
@@ -179,13 +212,24 @@ impl CpuTable {
     /// Updates any key.
     #[inline(always)]
     pub(super) fn update_any(&self, key: &[u64], number: Option<u64>) {
-        self.table.update(key, number.as_slice());
+        self.update_table(key, number.as_slice());
+    }
+
+    /// Updates any key by these numbers, or counts that the CPU has no table.
+    #[inline(always)]
+    fn update_table(&self, key: &[u64], numbers: &[u64]) {
+        if self.has_table() {
+            self.table.update(key, numbers);
+        } else {
+            self.count(MissedUpdate::Lacking);
+        }
     }
 
     #[inline(always)]
     pub(super) fn update(
         &self,
         map: &Map,
+        stacks: Option<&MapStacks>,
         event: u64,
         program: &MapProgram,
         record: &[u8],
@@ -201,7 +245,14 @@ impl CpuTable {
                 Some(duration) => (duration, stack),
                 None => return,
             };
-        } else if let Some(stacks) = &map.stacks {
+            // The stack of a begin is gone if the map was cleared since.
+            if stacks.is_some_and(
+                #[inline(always)]
+                |stacks| !stacks.has(stack),
+            ) {
+                return self.count(MissedUpdate::Stackless);
+            }
+        } else if let Some(stacks) = stacks {
             measured.1 = match stacks.take(&self.takes_stack, now.0) {
                 Some(name) => name,
                 None => return self.count(MissedUpdate::Stackless),
@@ -209,20 +260,27 @@ impl CpuTable {
         }
         let (mut key, mut numbers) = ([0; MAX_KEY], [0; MAX_COLUMNS]);
         match program.load(event, record, now, measured, &mut key, &mut numbers) {
-            Some(()) => self.table.update(&key, &numbers),
+            Some(()) => self.update_table(&key, &numbers),
             None => self.count(MissedUpdate::Lacking),
         }
     }
 
     #[inline(always)]
-    pub(super) fn begin(&self, map: &Map, matched: &Matched, record: &[u8], now: &Now<'_>) {
+    pub(super) fn begin(
+        &self,
+        map: &Map,
+        stacks: Option<&MapStacks>,
+        matched: &Matched,
+        record: &[u8],
+        now: &Now<'_>,
+    ) {
         let Some(durations) = &map.durations else {
             return;
         };
         let Some(key) = matched.load(record, now) else {
             return self.count(MissedUpdate::Lacking);
         };
-        let stack = match &map.stacks {
+        let stack = match stacks {
             Some(stacks) => stacks.take(&self.takes_stack, now.0),
             None => Some(0),
         };

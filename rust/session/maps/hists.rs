@@ -7,10 +7,10 @@ use crate::abi::schema::Shown;
 use crate::event::Event;
 use crate::input::hist::{base, is_hex, HistBegin, HistLine, HistOrder, WriteError};
 use crate::map::table::MapEntry;
-use crate::probe::map::{KeyPart, MissedUpdate};
+use crate::probe::map::{KeyPart, MissedUpdate, Sums};
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege::Rights;
-use crate::sys::sort::sort_by;
+use crate::sys::sort::sort_unless_killed;
 use core::cmp::Ordering;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -151,18 +151,18 @@ impl NamedMap {
     fn write_hist(&self, out: &mut Text) -> Result {
         let line = self.hist_line().ok_or(EINVAL)?;
         let mut sums = self.map.sums()?;
-        sort_by(&mut sums.entries, |one, other| {
+        sort_unless_killed(&mut sums.entries, |one, other| {
             self.compare(&line, one, other)
-        });
+        })?;
         write!(
             out,
             "# event histogram\n#\n# trigger info: {} [active]\n#\n\n",
             format_args!("{line}")
         )?;
         let mut hits = 0_u64;
-        for entry in &sums.entries {
+        for entry in &*sums.entries {
             hits = hits.wrapping_add(entry.count);
-            self.write_hist_entry(&line, entry, out)?;
+            self.write_hist_entry(&line, &sums, entry, out)?;
         }
         write!(
             out,
@@ -182,7 +182,13 @@ impl NamedMap {
         Ok(())
     }
 
-    fn write_hist_entry(&self, line: &HistLine<'_>, entry: &MapEntry, out: &mut Text) -> Result {
+    fn write_hist_entry(
+        &self,
+        line: &HistLine<'_>,
+        sums: &Sums,
+        entry: &MapEntry,
+        out: &mut Text,
+    ) -> Result {
         let mut words = &entry.key[..];
         let mut before = "{ ";
         for (part, name) in self.program.keys().iter().zip(line.map_keys()) {
@@ -197,7 +203,7 @@ impl NamedMap {
                     _ => write!(out, "{number:10}")?,
                 },
                 (KeyPart::Text(..), _) => write_characters(own, out)?,
-                _ => self.write_part(part, own, out)?,
+                _ => self.write_part(sums, part, own, out)?,
             }
         }
         write!(out, " }} hitcount: {:10}", entry.count)?;

@@ -68,9 +68,7 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
                 self.walk_files(visited, &mut room)?;
                 shown = table;
             }
-            if signal::is_killed() {
-                return Err(EINTR);
-            }
+            signal::go_on()?;
             tid = visited.saturating_add(1);
         }
     }
@@ -131,9 +129,7 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
                     });
                 }
             });
-            if signal::is_killed() {
-                return Err(EINTR);
-            }
+            signal::go_on()?;
         }
         Ok(())
     }

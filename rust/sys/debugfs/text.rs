@@ -6,9 +6,10 @@ use super::active::ActiveOperation;
 use super::tree::FileNode;
 use super::{errno, may_open, this_module, Data, Dir, Group};
 use crate::arch::word::SharedWord;
-use crate::sys::bindings;
+use crate::sys::page_vec::PageVec;
 use crate::sys::privilege::Rights;
 use crate::sys::wait::{Polled, WaitQueue};
+use crate::sys::{bindings, signal};
 use core::fmt;
 use core::marker::PhantomData;
 use kernel::fs::File;
@@ -25,30 +26,35 @@ const STDIO_BLOCK: usize = 1024;
 
 /// A text that is being written.
 pub(crate) struct Text {
-    bytes: VVec<u8>,
-    /// Rights of the reader.
-    rights: Rights,
+    bytes: PageVec<u8>,
+    /// Rights of the reader. [`None`]: the text is not read by a file.
+    reader: Option<Rights>,
     /// An allocation failed, so the text is incomplete.
     truncated: bool,
 }
 
 impl Text {
-    /// An empty text for a reader without rights.
+    /// An empty text.
     pub(crate) fn new() -> Self {
-        Self::with_rights(Rights::NONE)
+        Self {
+            bytes: PageVec::new(),
+            reader: None,
+            truncated: false,
+        }
     }
 
-    fn with_rights(rights: Rights) -> Self {
+    /// An empty text for the calling thread, whose open file has these rights. It may be long, so it ends when the
+    /// thread is killed.
+    fn for_reader(rights: Rights) -> Self {
         Self {
-            bytes: VVec::new(),
-            rights,
-            truncated: false,
+            reader: Some(rights),
+            ..Self::new()
         }
     }
 
     /// Rights of the reader.
     pub(crate) fn rights(&self) -> Rights {
-        self.rights
+        self.reader.unwrap_or(Rights::NONE)
     }
 
     /// The text so far.
@@ -60,12 +66,14 @@ impl Text {
 
 impl fmt::Write for Text {
     fn write_str(&mut self, s: &str) -> fmt::Result {
-        self.bytes
-            .extend_from_slice(s.as_bytes(), GFP_KERNEL)
-            .map_err(|_| {
-                self.truncated = true;
-                fmt::Error
-            })
+        let goes_on = signal::go_on();
+        if self.reader.is_some() && goes_on.is_err() {
+            return Err(fmt::Error);
+        }
+        self.bytes.extend(s.as_bytes()).map_err(|_| {
+            self.truncated = true;
+            fmt::Error
+        })
     }
 }
 
@@ -348,7 +356,7 @@ impl<F: TextFile> Operations<F> {
         }
         // The number is read before the text is created, so that a change in between is not missed.
         let version = F::changes(data).map_or(0, |changes| changes.count.load());
-        let mut text = Text::with_rights(open.rights);
+        let mut text = Text::for_reader(open.rights);
         let shown = F::show(data, &mut text);
         if text.truncated {
             return Err(ENOMEM);

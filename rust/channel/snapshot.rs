@@ -145,10 +145,13 @@ impl Cursor {
                 fsleep(PAUSE);
             }
             let mut work = (buffer, &mut *self);
-            // It does not fail: no CPU goes offline meanwhile.
-            let _ = writer.act(buffer.ring().platform(), &mut work, |(buffer, cursor)| {
+            let acted = writer.act(buffer.ring().platform(), &mut work, |(buffer, cursor)| {
                 cursor.exchange(buffer)
             });
+            // The deputy of an isolated CPU has tried often enough.
+            if acted.is_err() {
+                break;
+            }
             if !self.snapshot.is_exchanging {
                 break;
             }

@@ -12,6 +12,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::record;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::errno::enodata;
+use crate::sys::signal;
 use crate::sys::work::{Ask, Work};
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -19,6 +20,8 @@ use kernel::time::{delay::fsleep, Delta};
 
 /// Pause of a deputy that has found a context inside.
 const PAUSE: Delta = Delta::from_micros(10);
+/// Number of attempts of a deputy. A context is inside only while it writes a record.
+const TRIES: u32 = 1000;
 
 /// The deputy of a gate.
 type Deputy<'a> = record::gate::Deputy<'a, Kernel, Buffer>;
@@ -38,7 +41,8 @@ impl<'a> Writer<'a> {
 
     /// Calls `act` with `work` as the writer of the buffer that has this `platform`, with preemption disabled. The
     /// caller has locked the buffer's cursor, so that one thread at a time acts in place of a CPU. For an isolated
-    /// CPU this waits for a grace period. May sleep.
+    /// CPU this waits for a grace period. Errors, without a call: `EAGAIN` if records are being written on an isolated
+    /// CPU at each of many attempts, `EINTR` if the caller was killed meanwhile. May sleep.
     pub(super) fn act<T: Send>(&self, platform: &Kernel, work: &mut T, act: fn(&mut T)) -> Result {
         let cpu = platform.cpu;
         if !self.cpus.is_online(cpu) {
@@ -61,13 +65,15 @@ impl<'a> Writer<'a> {
             act,
             is_done: false,
         };
-        loop {
+        for _ in 0..TRIES {
             cpu::run_on(other, &mut call, Call::run)?;
             if call.is_done {
                 return Ok(());
             }
+            signal::go_on()?;
             fsleep(PAUSE);
         }
+        Err(EAGAIN)
     }
 }
 

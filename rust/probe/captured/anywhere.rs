@@ -26,13 +26,16 @@ impl Probe {
 
     #[inline(never)]
     fn record_elsewhere<T: Tail>(&self, recorder: &Recorder, fields: &T, guard: &NoPreempt) {
+        if !self.wants_current_task() {
+            return;
+        }
         let (to, now) = (self.destination(recorder), Moment::new(guard, 1));
         let mut room = Capture::<LONGEST>::new();
         let (len, write) = tail_alone(fields);
         let is_taken = match room.fill(len, write) {
             Some(fields) => {
                 let mut filter = self.filter.get(guard).into_iter();
-                if !self.is_live() || !filter.all(|filter| filter.wants(fields, now)) {
+                if !filter.all(|filter| filter.wants(fields, now)) {
                     return;
                 }
                 let record = WithContexts {

@@ -95,10 +95,9 @@ impl Tracer {
 
     /// Makes a new event visible.
     fn publish(&self, event: &Arc<Event>) -> Result {
-        if let Err(error) = self.files.add_event(event) {
-            self.registry.withdraw(event);
-            return Err(error);
-        }
+        self.files
+            .follow(event)
+            .inspect_err(|_| self.registry.withdraw(event))?;
         self.sessions.events_came();
         Ok(())
     }
@@ -125,9 +124,7 @@ impl Tracer {
             let Some(event) = event else {
                 continue;
             };
-            // The new event may replace one that has files.
-            self.files.remove_event(event);
-            if let Err(error) = self.files.add_event(event) {
+            if let Err(error) = self.files.follow(event) {
                 let (before, after) = added.split_at(place);
                 before.iter().flatten().for_each(|event| self.remove(event));
                 let after = after.iter().flatten();
@@ -150,10 +147,10 @@ impl Tracer {
         }
     }
 
-    fn remove(&self, event: &Event) {
-        // Files first, so that a new registration of the event does not find the old ones.
-        self.files.remove_event(event);
+    fn remove(&self, event: &Arc<Event>) {
         self.registry.withdraw(event);
+        // A removal does not fail.
+        let _ = self.files.follow(event);
     }
 
     /// Removes an event that its module will not emit any more, or an AUX source that it will not write. May sleep.

@@ -65,7 +65,7 @@ impl Event {
     }
 
     /// Whether the event can fire now. An event of a module that is not loaded cannot.
-    fn is_present(&self) -> bool {
+    pub(crate) fn is_present(&self) -> bool {
         self.is_known() && self.source.can_fire()
     }
 

@@ -10,6 +10,7 @@ use crate::session::{Enabled, EventFiles};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, READ, READ_WRITE};
 use crate::sys::privilege::Rights;
+use crate::sys::turn::Turn;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -32,6 +33,9 @@ struct One {
 /// breaks that cycle.
 #[pin_data]
 pub(super) struct AllEventDirs {
+    /// Taken by each change of the directories: it may wait without limit for a reader of one of them.
+    #[pin]
+    changing: Turn,
     #[pin]
     dirs: Mutex<Option<EventDirs>>,
 }
@@ -39,7 +43,11 @@ pub(super) struct AllEventDirs {
 impl AllEventDirs {
     /// Without the directory.
     pub(super) fn new() -> Result<Arc<Self>> {
-        Arc::pin_init(pin_init!(Self { dirs <- new_mutex!(None) }), GFP_KERNEL)
+        let dirs = pin_init!(Self {
+            changing <- Turn::new(),
+            dirs <- new_mutex!(None),
+        });
+        Arc::pin_init(dirs, GFP_KERNEL)
     }
 
     /// Fills the directory with all available events. May sleep.
@@ -51,22 +59,26 @@ impl AllEventDirs {
 
     /// Removes the directory. May sleep.
     pub(super) fn close(&self) {
+        let turn = self.changing.take_anyway();
         let dirs = self.dirs.lock().take();
-        // Dropped without the lock, because an operation on its files may take the lock.
+        drop(turn);
+        // Dropped without the turn, because an operation on its files may take it.
         drop(dirs);
     }
 }
 
 impl EventFiles for AllEventDirs {
     /// `ENOENT`: the directory does not exist.
-    fn add(&self, event: &Arc<Event>) -> Result {
-        let dirs = &mut *self.dirs.lock();
-        dirs.as_mut().ok_or(ENOENT)?.add(event)
-    }
-
-    fn remove(&self, event: &Event) {
-        if let Some(dirs) = &mut *self.dirs.lock() {
-            dirs.remove(event);
+    fn follow(&self, event: &Arc<Event>) -> Result {
+        // A removal cannot be given up.
+        let _turn = match event.is_present() {
+            true => self.changing.take()?,
+            false => self.changing.take_anyway(),
+        };
+        match &mut *self.dirs.lock() {
+            Some(dirs) => dirs.follow(event),
+            None if event.is_present() => Err(ENOENT),
+            None => Ok(()),
         }
     }
 }
@@ -80,8 +92,8 @@ struct EventDirs {
 /// The directory of a subsystem.
 struct Subsystem {
     name: CString,
-    /// The directories of its events, by id.
-    events: KVVec<(u32, Dir)>,
+    /// Its events, with their directories.
+    events: KVVec<(Arc<Event>, Dir)>,
     dir: Arc<Dir>,
 }
 
@@ -99,6 +111,35 @@ impl EventDirs {
         Ok(dirs)
     }
 
+    /// See [`EventFiles::follow`].
+    fn follow(&mut self, event: &Arc<Event>) -> Result {
+        let has_files = self.find(event).is_some_and(|subsystem| {
+            let mut events = subsystem.events.iter();
+            events.any(|(known, _)| Arc::ptr_eq(known, event))
+        });
+        if has_files == event.is_present() {
+            return Ok(());
+        }
+        // A present event may replace one of the same name, which is not present.
+        self.remove(event);
+        if !event.is_present() {
+            return Ok(());
+        }
+        let added = self.add(event);
+        if added.is_err() {
+            // The directory of its subsystem may have no events.
+            self.remove(event);
+        }
+        added
+    }
+
+    /// The directory of an event's subsystem.
+    fn find(&self, event: &Event) -> Option<&Subsystem> {
+        let name = event.subsystem().as_bytes();
+        let mut subsystems = self.subsystems.iter();
+        subsystems.find(|subsystem| subsystem.name.to_bytes() == name)
+    }
+
     /// Creates an event's directory. May sleep.
     fn add(&mut self, event: &Arc<Event>) -> Result {
         let target = self.target.clone();
@@ -113,12 +154,12 @@ impl EventDirs {
         dir.text::<OneTrigger>("trigger", READ_WRITE, data)?;
         dir.text::<OneHist>("hist", READ, data)?;
         dir.text::<Format>("format", READ, data)?;
-        subsystem.events.push((event.id(), dir), GFP_KERNEL)?;
+        subsystem.events.push((event.clone(), dir), GFP_KERNEL)?;
         Ok(())
     }
 
-    /// Removes the directory of an event that is gone, if there is one, and waits for operations on its files.
-    /// May sleep.
+    /// Removes the directory of an event, or of another one of its name, if there is one, and waits for operations on its
+    /// files. May sleep.
     fn remove(&mut self, event: &Event) {
         let name = event.subsystem().as_bytes();
         let mut subsystems = self.subsystems.iter();
@@ -126,7 +167,8 @@ impl EventDirs {
             return;
         };
         if let Some(subsystem) = self.subsystems.get_mut(at) {
-            subsystem.events.retain(|(id, _)| *id != event.id());
+            let is_called = |known: &Event| known.name() == event.name();
+            subsystem.events.retain(|(known, _)| !is_called(known));
             if subsystem.events.is_empty() {
                 let _ = self.subsystems.remove(at);
             }

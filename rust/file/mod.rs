@@ -68,14 +68,9 @@ impl Files {
         Ok(files)
     }
 
-    /// Creates the files of a new event.
-    pub(crate) fn add_event(&self, event: &Arc<Event>) -> Result {
-        self.events.add(event)
-    }
-
-    /// Removes the files of an event that is gone.
-    pub(crate) fn remove_event(&self, event: &Event) {
-        self.events.remove(event);
+    /// See [`EventFiles::follow`].
+    pub(crate) fn follow(&self, event: &Arc<Event>) -> Result {
+        self.events.follow(event)
     }
 }
 

@@ -6,6 +6,7 @@
 use super::channel::{self, ChannelTarget};
 use super::subdirs::Subdirs;
 use super::{control, metadata, state};
+use crate::abi::names::FIRST_CHANNEL;
 use crate::session::{ChannelId, EventFiles, Session, Sessions};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Dir, WRITE};
@@ -89,7 +90,7 @@ impl SessionDir {
             _dir: Arc::new(dir, GFP_KERNEL)?,
         };
         this.channels.open(Dir::within(&this._dir, "channels")?)?;
-        add_channel(&this.channels, session, ChannelId::FIRST)?;
+        add_channel(&this.channels, session, FIRST_CHANNEL, ChannelId::FIRST)?;
         Ok(this)
     }
 }
@@ -100,9 +101,8 @@ struct Channels {
     dirs: Arc<Subdirs<Dir>>,
 }
 
-fn add_channel(dirs: &Subdirs<Dir>, session: &Arc<Session>, id: ChannelId) -> Result {
-    let name = session.channel_name(id)?;
-    dirs.add(name.to_str()?, |mut dir| {
+fn add_channel(dirs: &Subdirs<Dir>, session: &Arc<Session>, name: &str, id: ChannelId) -> Result {
+    dirs.add(name, |mut dir| {
         channel::make(&mut dir, ChannelTarget::new(session, id))?;
         Ok(dir)
     })
@@ -123,7 +123,13 @@ impl TextFile for CreateSession {
         let session = dirs.sessions.create(name)?;
         dirs.add(&session).inspect_err(|_| {
             let _ = dirs.sessions.destroy(name);
-        })
+        })?;
+        if session.is_destroyed() {
+            // Another task destroyed it before it had files.
+            dirs.dirs.remove(name);
+            return Err(ENOENT);
+        }
+        Ok(())
     }
 }
 
@@ -156,6 +162,16 @@ impl TextFile for CreateChannel {
 
     fn store(channels: &Channels, input: &str, _: Rights) -> Result {
         let Channels { session, dirs } = channels;
-        session.add_channel(input.trim(), |id| add_channel(dirs, session, id))
+        let name = input.trim();
+        let mut has_files = false;
+        let added = session.add_channel(name, |id| {
+            add_channel(dirs, session, name, id)?;
+            has_files = true;
+            Ok(())
+        });
+        if added.is_err() && has_files {
+            dirs.remove(name);
+        }
+        added
     }
 }

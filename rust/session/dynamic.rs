@@ -11,17 +11,51 @@ use crate::source::dynamic::{Dynamic, NoEvent};
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege::Rights;
 use crate::sys::signal;
+use crate::sys::turn::Turn;
 use core::fmt::Write;
 use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// Creates and removes the files of events.
+///
+/// The calls may wait without limit for a reader of a directory, so the caller must hold no lock that other operations
+/// need.
 pub(crate) trait EventFiles: Send + Sync {
-    /// Creates the files of a new event.
-    fn add(&self, event: &Arc<Event>) -> Result;
+    /// Creates the files of an event that is present, or removes those of one that is not and waits for their users. Does
+    /// nothing if that is so already. An error leaves a present event without files.
+    fn follow(&self, event: &Arc<Event>) -> Result;
+}
 
-    /// Removes the files of an event, and waits for their users.
-    fn remove(&self, event: &Event);
+/// The creator of events' files, while there is one.
+#[pin_data]
+pub(crate) struct FilesPlace {
+    #[pin]
+    files: Mutex<Option<Arc<dyn EventFiles>>>,
+    /// Taken by a writer of dynamic events.
+    #[pin]
+    defining: Turn,
+}
+
+impl FilesPlace {
+    /// Without a creator.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        let place = pin_init!(Self {
+            files <- new_mutex!(None),
+            defining <- Turn::new(),
+        });
+        Arc::pin_init(place, GFP_KERNEL)
+    }
+
+    /// The creator, if there is one.
+    pub(super) fn get_arc(&self) -> Option<Arc<dyn EventFiles>> {
+        self.files.lock().clone()
+    }
+
+    /// Sets the creator. The events that are known already have files.
+    pub(super) fn set(&self, files: Option<Arc<dyn EventFiles>>) {
+        let before = core::mem::replace(&mut *self.files.lock(), files);
+        drop(before);
+    }
 }
 
 /// Result of one line.
@@ -33,7 +67,8 @@ enum Done {
 impl Sessions {
     /// Executes the lines of `text`, for a file with these rights. With `replaces`, first removes all dynamic events. If a line is refused,
     /// everything stays unchanged, and `error_log` of the default session gives the reason. Errors: `EBUSY` if
-    /// an event to remove is recorded, `EPERM` without `CAP_PERFMON`. May sleep.
+    /// an event to remove is recorded, `EPERM` without `CAP_PERFMON`, `EINTR` if a signal came while another writer
+    /// worked. May sleep.
     pub(crate) fn define(&self, file: &str, text: &str, replaces: bool, rights: Rights) -> Result {
         if !rights.may_probe {
             self.default().refuse(fmt!(
@@ -42,8 +77,9 @@ impl Sessions {
             return Err(EPERM);
         }
         // One writer at a time: two could undo each other's work.
-        let place = self.shared.files.lock();
-        let files = place.as_deref().ok_or(ENODEV)?;
+        let turn = self.shared.files.defining.take()?;
+        let files = self.shared.files.get_arc().ok_or(ENODEV)?;
+        let files = &*files;
         let mut done = KVec::new();
         let result = self.define_lines(file, text, replaces, files, &mut done);
         if result.is_err() {
@@ -52,7 +88,7 @@ impl Sessions {
             }
             return result;
         }
-        drop(place);
+        drop(turn);
         for done in &done {
             if let Done::Removed(event) = done {
                 self.end(event);
@@ -72,7 +108,7 @@ impl Sessions {
     ) -> Result {
         if replaces {
             for (event, _) in dynamic(&self.shared.registry.events()) {
-                self.take_away(file, event, files, done)?;
+                self.take_away(file, event, done)?;
             }
         }
         for line in text.lines() {
@@ -94,7 +130,7 @@ impl Sessions {
                         wrong(line.len(), &"there is no such dynamic event");
                         return Err(ENOENT);
                     };
-                    self.take_away(file, event, files, done)?;
+                    self.take_away(file, event, done)?;
                 }
                 Definition::Add(probe) => {
                     let no_event = |refusal: NoEvent<'_>| {
@@ -106,10 +142,9 @@ impl Sessions {
                     let event = self.shared.registry.add(dynamic).inspect_err(|_| {
                         wrong(0, &"there is an event of that name");
                     })?;
-                    if let Err(error) = files.add(&event) {
-                        self.shared.registry.withdraw(&event);
-                        return Err(error);
-                    }
+                    files
+                        .follow(&event)
+                        .inspect_err(|_| self.shared.registry.withdraw(&event))?;
                     done.push(Done::Added(event), GFP_KERNEL)?;
                 }
             }
@@ -121,7 +156,6 @@ impl Sessions {
         &self,
         file: &str,
         event: &Arc<Event>,
-        files: &dyn EventFiles,
         done: &mut KVec<Done>,
     ) -> Result {
         let dynamic = event.source_as::<Arc<Dynamic>>();
@@ -132,23 +166,21 @@ impl Sessions {
             return Err(EBUSY);
         }
         done.push(Done::Removed(event.clone()), GFP_KERNEL)?;
-        files.remove(event);
-        self.shared.registry.withdraw(event);
+        self.shared.withdraw(event);
         Ok(())
     }
 
     fn undo(&self, done: Done, files: &dyn EventFiles) {
         match done {
             Done::Added(event) => {
-                files.remove(&event);
-                self.shared.registry.withdraw(&event);
+                self.shared.withdraw(&event);
                 self.end(&event);
             }
             Done::Removed(event) => {
                 if !self.shared.registry.restore(&event) {
                     let (subsystem, name) = (event.subsystem(), event.name());
                     pr_warn!("{subsystem}/{name} stays deleted: another event has its name now\n");
-                } else if files.add(&event).is_err() {
+                } else if files.follow(&event).is_err() {
                     pr_warn!("no memory for the files of an event that was not deleted: choose it by set_event\n");
                 }
             }

@@ -66,9 +66,10 @@ use crate::sys::debugfs::text::{Text, TextChanges};
 use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
+use crate::sys::turn::Turn;
 pub(crate) use addresses::HiddenAddresses;
 use core::fmt::Write;
-pub(crate) use dynamic::EventFiles;
+pub(crate) use dynamic::{EventFiles, FilesPlace};
 use filters::Filters;
 use functions::FunctionChoice;
 use kernel::prelude::*;
@@ -80,7 +81,6 @@ pub(crate) use list::{DeferredWork, Sessions, Worker};
 use maps::Maps;
 pub(crate) use modules::Follower;
 use numbers::EventNumbers;
-pub(crate) use perf::FilesPlace;
 pub(crate) use regions::Regions;
 pub(crate) use selection::{Enabled, Selection};
 pub(crate) use setting::Setting;
@@ -130,6 +130,9 @@ pub(crate) struct Session {
     shared: Arc<SessionsShared>,
     #[pin]
     control: Mutex<()>,
+    /// Taken while a channel is added. `control` is taken within it.
+    #[pin]
+    adding: Turn,
     #[pin]
     state: Mutex<State>,
     /// The tasks whose events are recorded.
@@ -199,6 +202,7 @@ impl Session {
                 name,
                 shared,
                 control <- new_mutex!(()),
+                adding <- Turn::new(),
                 state <- new_mutex!(state),
                 tasks,
                 sources,
@@ -344,34 +348,49 @@ impl Session {
         last.map_or(Ok(()), |trace| trace.free())
     }
 
-    /// Adds a channel with the default settings and no event, if `publish` succeeds for it. Errors: `EBUSY`
-    /// while active, `EEXIST`, `EINVAL` if the name is invalid, `ENOSPC` if there are too many channels.
+    /// Adds a channel with the default settings and no event. First calls `publish`, which creates its files; the
+    /// caller removes them after a failure. Errors: `EBUSY` while active, `EEXIST`, `EINVAL` if the name is invalid,
+    /// `ENOSPC` if there are too many channels, `EINTR` if a signal came while another channel was added.
     pub(crate) fn add_channel(
         &self,
         name: &str,
         publish: impl FnOnce(ChannelId) -> Result,
     ) -> Result {
+        // `control` is released meanwhile: a reader of the directory can delay the creation of files without limit.
+        let _adding = self.adding.take()?;
+        if let Some(why) = crate::input::name::refusal(name) {
+            return Err(self.refuse(fmt!("create_channel: {why}")));
+        }
+        let next = self.change_channels(name, |settings| settings.next(name))?;
+        publish(next)?;
+        self.change_channels(name, |settings| settings.add(name, self.shared.defaults))?;
+        Ok(())
+    }
+
+    /// Calls `change` with the settings of the stopped session, to add the channel `name`.
+    fn change_channels<R>(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut Settings) -> Result<R>,
+    ) -> Result<R> {
         let _control = self.control.lock();
         let mut state = self.state.lock();
         state.must_be_stopped("create_channel")?;
-        if let Some(why) = crate::input::name::refusal(name) {
-            return Err(state.refuse(fmt!("create_channel: {why}")));
-        }
-        let id = match state.settings.add(name, self.shared.defaults) {
-            Err(EEXIST) => {
-                state.refuse(fmt!("create_channel: channel '{name}' exists already"));
-                return Err(EEXIST);
-            }
-            Err(ENOSPC) => {
-                state.refuse(fmt!(
-                    "create_channel: the session has the largest number of channels"
-                ));
-                return Err(ENOSPC);
-            }
-            added => added?,
-        };
-        drop(state);
-        publish(id).inspect_err(|_| self.state.lock().settings.remove_last())
+        change(&mut state.settings).inspect_err(|&error| {
+            match error {
+                EEXIST => state.refuse(fmt!("create_channel: channel '{name}' exists already")),
+                ENOSPC => state.refuse(fmt!(
+                    "create_channel: the session has {} channels, which is the limit",
+                    ChannelId::MAX
+                )),
+                error => error,
+            };
+        })
+    }
+
+    /// Whether the session was destroyed.
+    pub(crate) fn is_destroyed(&self) -> bool {
+        matches!(self.state.lock().phase, Phase::Destroyed { .. })
     }
 
     /// The channels.

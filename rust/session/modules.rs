@@ -9,14 +9,16 @@
 //!
 //! Lock order, outermost first:
 //! - notifier: `tracepoint_module_list_mutex`, then wait for the thread, at most one second;
-//! - thread: [`FilesPlace`], then files and registry; these released, `control`, one session at a time.
+//! - thread: `control`, one session at a time; this released, the locks of files and registry.
 //!
-//! With these locks held, the thread may block on `event_mutex`, whose holder may be waiting for the notifier.
-//! The one-second limit breaks this cycle.
+//! With `control` held, the thread may block on `event_mutex`, whose holder may be waiting for the notifier. With the
+//! files' locks held, it may wait for a reader of a directory, who can take for ever. The one-second limit breaks this
+//! cycle.
 
-use super::{EventFiles, Sessions, SessionsShared};
+use super::perf::show;
+use super::{Sessions, SessionsShared};
 use crate::arch::word::SharedWord;
-use crate::event::awaited::{Change, FollowModules, ModuleProbes};
+use crate::event::awaited::{FollowModules, ModuleProbes};
 use crate::sys::foreign::ForeignModule;
 use crate::sys::rcu::RcuArc;
 use crate::sys::wait::WaitQueue;
@@ -117,35 +119,28 @@ impl Sessions {
 
     /// Removes the probes of a module, none of whose events is recorded. May sleep.
     pub(crate) fn remove_probes(&self, owner: ForeignModule) {
-        self.shared.awaited.remove(owner, |event| {
-            let files = self.shared.files.lock();
-            self.shared.withdraw(event, files.as_deref());
-        });
+        let shared = &self.shared;
+        shared.awaited.remove(owner, |event| shared.withdraw(event));
     }
 
-    /// Handles the loading and unloading of modules.
+    /// Handles the loading and unloading of modules, and other changes of the events that are present.
     fn follow_modules(&self) {
-        let files = self.shared.files.lock();
-        if let Some(files) = files.as_deref() {
-            self.shared.show(files);
-        }
-        drop(files);
         if self.shared.awaited.take_new() {
             self.events_came();
         }
+        self.shared.show();
     }
 }
 
 impl SessionsShared {
     /// Creates the files of new events, and removes those of events that are gone.
-    fn show(&self, files: &dyn EventFiles) {
-        while let Some((event, change)) = self.awaited.next_change() {
-            // The new event may replace one that has files.
-            files.remove(&event);
-            if change == Change::Came && files.add(&event).is_err() {
-                let (subsystem, name) = (event.subsystem(), event.name());
-                pr_warn!("no memory for the files of {subsystem}:{name}: choose it by set_event\n");
-            }
+    fn show(&self) {
+        let Some(files) = self.files.get_arc() else {
+            return;
+        };
+        while let Some(event) = self.awaited.next_change() {
+            show(&*files, &event);
         }
+        self.follow_perf_events(&*files);
     }
 }

@@ -3,50 +3,18 @@
 //! Events that are recorded through perf. An event becomes known when a user requests it by its name.
 
 use super::{EventFiles, Session, SessionsShared};
+use crate::event::awaited::FollowModules;
 use crate::event::Event;
 use crate::input::pattern::Pattern;
 use crate::source::perf::Perf;
 use crate::source::{EventSource, FullName};
 use crate::sys::privilege::Rights;
 use kernel::prelude::*;
-use kernel::sync::lock::{mutex::MutexBackend, Guard};
-use kernel::sync::{new_mutex, Arc, Mutex};
+use kernel::sync::Arc;
 
 /// Reason why an event of perf is refused to a user who may not see it.
 pub(super) const NOT_PERMITTED: &str =
     "CAP_PERFMON is needed for events that rtrace gets from perf";
-
-/// The creator of events' files. Code that adds or removes an event of perf holds the lock, so that no other
-/// code does the same for the same event. The functions of events' files must not take this lock: its holder
-/// waits for them.
-#[pin_data]
-pub(crate) struct FilesPlace {
-    #[pin]
-    files: Mutex<Option<Arc<dyn EventFiles>>>,
-}
-
-impl FilesPlace {
-    /// Without a creator.
-    pub(crate) fn new() -> Result<Arc<Self>> {
-        Arc::pin_init(
-            pin_init!(Self {
-                files <- new_mutex!(None),
-            }),
-            GFP_KERNEL,
-        )
-    }
-
-    /// Takes the lock. Returns the creator, if there is one.
-    pub(super) fn lock(&self) -> Guard<'_, Option<Arc<dyn EventFiles>>, MutexBackend> {
-        self.files.lock()
-    }
-
-    /// Sets the creator. The events that are known already have files.
-    pub(crate) fn set(&self, files: Option<Arc<dyn EventFiles>>) {
-        let before = core::mem::replace(&mut *self.files.lock(), files);
-        drop(before);
-    }
-}
 
 impl Session {
     /// Makes events known that `pattern` names. For modules that are not loaded: all matching events, if the
@@ -71,8 +39,7 @@ impl Session {
                 return Ok(());
             }
             // Another event may have the same name now.
-            let files = self.shared.files.lock();
-            self.shared.withdraw(event, files.as_deref());
+            self.shared.withdraw(event);
         }
         // The event may appear later. While its module is being loaded, perf may have it before the module's
         // probe is known.
@@ -109,43 +76,59 @@ impl Session {
 
 impl SessionsShared {
     fn add_perf(&self, perf: Arc<Perf>) -> Result {
-        let files = self.files.lock();
         match self.registry.add(perf) {
             // Another task has added the event first.
             Err(EEXIST) => Ok(()),
-            Ok(event) => self.add_files(&event, files.as_deref()),
+            Ok(event) => self.follow(&event).inspect_err(|_| self.withdraw(&event)),
             Err(error) => Err(error),
         }
     }
 
-    /// Creates an event's files. Without `files`, they are created when all events get theirs.
-    fn add_files(&self, event: &Arc<Event>, files: Option<&dyn EventFiles>) -> Result {
-        let added = files.map_or(Ok(()), |files| files.add(event));
-        added.inspect_err(|_| self.registry.withdraw(event))
+    /// See [`EventFiles::follow`]. Without a creator of files, they are created when all events get theirs.
+    fn follow(&self, event: &Arc<Event>) -> Result {
+        let files = self.files.get_arc();
+        files.map_or(Ok(()), |files| files.follow(event))
     }
 
     /// Removes an event and its files.
-    pub(super) fn withdraw(&self, event: &Event, files: Option<&dyn EventFiles>) {
-        if let Some(files) = files {
-            files.remove(event);
-        }
+    pub(super) fn withdraw(&self, event: &Arc<Event>) {
         self.registry.withdraw(event);
+        // A removal does not fail.
+        let _ = self.follow(event);
     }
 
-    /// Removes events that are gone, and adds those that are back. May sleep.
+    /// Withdraws events that are gone, and restores those that are back. A thread changes their files; this waits for
+    /// it, but not for readers of the directories. May sleep.
     pub(super) fn look_for_perf_events(&self) -> Result {
-        let files = self.files.lock();
-        let files = files.as_deref();
+        let mut any = false;
         for (event, perf) in self.registry.events().of::<Arc<Perf>>() {
             match (event.is_known(), perf.is_there()?) {
-                (true, false) => self.withdraw(event, files),
+                (true, false) => self.registry.withdraw(event),
                 (false, true) => {
                     self.registry.restore(event);
-                    self.add_files(event, files)?;
                 }
-                _ => {}
+                _ => continue,
             }
+            any = true;
+        }
+        if any {
+            self.follower.follow();
         }
         Ok(())
+    }
+
+    /// Creates and removes the files of events that are recorded through perf.
+    pub(super) fn follow_perf_events(&self, files: &dyn EventFiles) {
+        for (event, _) in self.registry.events().of::<Arc<Perf>>() {
+            show(files, event);
+        }
+    }
+}
+
+/// Creates or removes the files of an event. If that fails, a kernel message reports it.
+pub(super) fn show(files: &dyn EventFiles, event: &Arc<Event>) {
+    if files.follow(event).is_err() {
+        let (subsystem, name) = (event.subsystem(), event.name());
+        pr_warn!("no memory for the files of {subsystem}:{name}: choose it by set_event\n");
     }
 }

@@ -35,7 +35,7 @@ impl ChannelId {
     pub(crate) const FIRST: Self = Self(0);
 
     /// Maximum number of channels of a session.
-    const MAX: usize = 64;
+    pub(super) const MAX: usize = 64;
 
     /// The channels of a session that has `count` channels.
     pub(super) fn first(count: usize) -> impl Iterator<Item = Self> {
@@ -97,16 +97,21 @@ impl Settings {
         })
     }
 
-    /// Adds a channel without enabled events. Errors: `EEXIST` if the name is in use, `ENOSPC` if there are too
-    /// many channels.
-    pub(super) fn add(&mut self, name: &str, config: Config) -> Result<ChannelId> {
+    /// The id of the next channel, if that may have this name. Errors: `EEXIST` if the name is in use, `ENOSPC` if there
+    /// are too many channels.
+    pub(super) fn next(&self, name: &str) -> Result<ChannelId> {
         if self.channel_called(name).is_some() {
             return Err(EEXIST);
         }
         if self.channels.len() == ChannelId::MAX {
             return Err(ENOSPC);
         }
-        let id = ChannelId(self.channels.len() as u32);
+        Ok(ChannelId(self.channels.len() as u32))
+    }
+
+    /// Adds a channel without enabled events. Errors as for [`next`](Self::next).
+    pub(super) fn add(&mut self, name: &str, config: Config) -> Result {
+        self.next(name)?;
         self.channels.push(
             ChannelSettings {
                 name: Arc::new(CString::try_from_fmt(fmt!("{name}"))?, GFP_KERNEL)?,
@@ -119,12 +124,7 @@ impl Settings {
             },
             GFP_KERNEL,
         )?;
-        Ok(id)
-    }
-
-    /// Removes the last channel.
-    pub(super) fn remove_last(&mut self) {
-        let _ = self.channels.pop();
+        Ok(())
     }
 
     /// The channels.

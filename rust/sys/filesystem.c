@@ -152,6 +152,152 @@ static const struct inode_operations dir_operations = {
 	.setattr = simple_setattr,
 };
 
+/*
+ * readdir(3) copies names to user memory, and the kernel holds the directory's lock meanwhile. Another process may keep
+ * that memory away for ever (FUSE, userfaultfd), and the creation and removal of files wait for the lock. So an open
+ * directory collects names under the lock, and copies them without it.
+ */
+struct open_dir {
+	struct dentry *cursor;	/* of dcache_readdir() */
+	loff_t pos;		/* of the cursor: that of the name after the collected ones */
+	size_t len;		/* of the collected names */
+	size_t next;		/* the first name that was not copied */
+	char names[4064] __aligned(8);
+};
+
+/* A collected name. */
+struct dir_name {
+	loff_t pos;
+	u64 ino;
+	unsigned int type;
+	int len;
+	char text[];
+};
+
+struct collector {
+	struct dir_context ctx;
+	struct open_dir *to;
+};
+
+static size_t size_of_name(int len)
+{
+	return ALIGN(sizeof(struct dir_name) + len, 8);
+}
+
+static bool collect(struct dir_context *ctx, const char *text, int len, loff_t pos, u64 ino, unsigned int type)
+{
+	struct open_dir *to = container_of(ctx, struct collector, ctx)->to;
+	struct dir_name *name = (void *)(to->names + to->len);
+
+	if (size_of_name(len) > sizeof(to->names) - to->len)
+		return false;
+	*name = (struct dir_name){ .pos = pos, .ino = ino, .type = type, .len = len };
+	memcpy(name->text, text, len);
+	to->len += size_of_name(len);
+	return true;
+}
+
+/* Collects the next names. The caller holds the lock of the directory, and that of the file's position. */
+static void collect_names(struct file *file, struct open_dir *dir)
+{
+	struct collector collector = { .ctx = { .actor = collect, .pos = dir->pos }, .to = dir };
+
+	dir->len = dir->next = 0;
+	file->private_data = dir->cursor;
+	dcache_readdir(file, &collector.ctx);
+	file->private_data = dir;
+	dir->pos = collector.ctx.pos;
+}
+
+/* Copies the collected names. Returns whether there was room for all. */
+static bool copy_names(struct open_dir *dir, struct dir_context *ctx)
+{
+	while (dir->next < dir->len) {
+		struct dir_name *name = (void *)(dir->names + dir->next);
+
+		ctx->pos = name->pos;
+		if (!dir_emit(ctx, name->text, name->len, name->ino, name->type))
+			return false;
+		ctx->pos++;
+		dir->next += size_of_name(name->len);
+	}
+	return true;
+}
+
+/* The caller holds the lock of the directory, which is held again when this returns. */
+static int dir_iterate(struct file *file, struct dir_context *ctx)
+{
+	struct open_dir *dir = file->private_data;
+	bool goes_on;
+
+	do {
+		if (dir->next == dir->len)
+			collect_names(file, dir);
+		if (dir->next == dir->len)
+			break;
+		inode_unlock_shared(file_inode(file));
+		goes_on = copy_names(dir, ctx);
+		inode_lock_shared(file_inode(file));
+	} while (goes_on);
+	return 0;
+}
+
+static loff_t dir_llseek(struct file *file, loff_t offset, int whence)
+{
+	struct open_dir *dir = file->private_data;
+
+	if (whence == SEEK_CUR)
+		offset += file->f_pos;
+	else if (whence != SEEK_SET)
+		return -EINVAL;
+	if (offset < 0)
+		return -EINVAL;
+	if (offset == file->f_pos)
+		return offset;
+	/* The cursor is after the collected names. */
+	file->f_pos = dir->pos;
+	dir->len = dir->next = 0;
+	dir->pos = offset;
+	file->private_data = dir->cursor;
+	offset = dcache_dir_lseek(file, offset, SEEK_SET);
+	file->private_data = dir;
+	return offset;
+}
+
+static int dir_open(struct inode *inode, struct file *file)
+{
+	struct open_dir *dir = kzalloc(sizeof(*dir), GFP_KERNEL_ACCOUNT);
+	int err = dir ? dcache_dir_open(inode, file) : -ENOMEM;
+
+	if (err) {
+		kfree(dir);
+		return err;
+	}
+	dir->cursor = file->private_data;
+	file->private_data = dir;
+	return 0;
+}
+
+static int dir_release(struct inode *inode, struct file *file)
+{
+	struct open_dir *dir = file->private_data;
+
+	file->private_data = dir->cursor;
+	dcache_dir_close(inode, file);
+	kfree(dir);
+	return 0;
+}
+
+static const struct file_operations dir_file_operations = {
+	.owner = THIS_MODULE,
+	.open = dir_open,
+	.release = dir_release,
+	.llseek = dir_llseek,
+	.read = generic_read_dir,
+	.iterate_shared = dir_iterate,
+	.fsync = noop_fsync,
+};
+
 static struct inode *new_dir(struct super_block *sb)
 {
 	struct inode *inode = new_inode(sb);
@@ -162,7 +308,7 @@ static struct inode *new_dir(struct super_block *sb)
 	simple_inode_init_ts(inode);
 	inode->i_mode = S_IFDIR;
 	inode->i_op = &dir_operations;
-	inode->i_fop = &simple_dir_operations;
+	inode->i_fop = &dir_file_operations;
 	inc_nlink(inode);
 	return inode;
 }
@@ -303,6 +449,19 @@ notrace struct dentry *rtrace_fs_create(struct dentry *parent, const char *name,
 		fsnotify_mkdir(d_inode(parent), dentry);
 	simple_done_creating(dentry);
 	return dentry;
+}
+
+/*
+ * Waits until no reader of a directory of debugfs copies names. The creation of a file in it waits, too, but a signal
+ * does not end that. Another reader may come in between.
+ */
+notrace int rtrace_dir_wait(struct dentry *dir)
+{
+	int err = down_write_killable(&d_inode(dir)->i_rwsem);
+
+	if (!err)
+		inode_unlock(d_inode(dir));
+	return err;
 }
 
 /* Removes an entry, and all below it. Open files keep their inodes. */

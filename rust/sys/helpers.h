@@ -69,6 +69,7 @@ int rtrace_fs_register(void *tree, const struct rtrace_tree_operations *operatio
 void rtrace_fs_unregister(void);
 struct dentry *rtrace_fs_create(struct dentry *parent, const char *name, umode_t mode, void *file,
 				const struct file_operations *operations);
+int rtrace_dir_wait(struct dentry *dir);
 void rtrace_fs_remove(struct dentry *dentry);
 void rtrace_set_access(struct dentry *entry, umode_t mode);
 

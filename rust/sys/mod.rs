@@ -45,6 +45,7 @@ pub(crate) mod threads;
 pub(crate) mod timer;
 pub(crate) mod trace_event;
 pub(crate) mod tracepoint;
+pub(crate) mod turn;
 pub(crate) mod uprobe;
 pub(crate) mod user_data;
 pub(crate) mod wait;

@@ -49,15 +49,6 @@ pub(crate) trait FollowModules: Send + Sync {
     fn follow(&self);
 }
 
-/// A change of an event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// The event is present now.
-    Came,
-    /// The event is not present any more.
-    Went,
-}
-
 /// The probes of all modules that have registered some.
 #[pin_data]
 pub(crate) struct AllAwaited {
@@ -114,7 +105,7 @@ impl AllAwaited {
 
     /// Removes the probes of a module. None of their events is recorded. Calls `gone` with each event that was
     /// created. May sleep.
-    pub(crate) fn remove(&self, owner: ForeignModule, mut gone: impl FnMut(&Event)) {
+    pub(crate) fn remove(&self, owner: ForeignModule, mut gone: impl FnMut(&Arc<Event>)) {
         let mut watches = self.watches.lock();
         let at = watches.iter().position(|watched| watched.owner == owner);
         let watch = at.and_then(|at| watches.remove(at).ok());
@@ -165,8 +156,8 @@ impl AllAwaited {
             .try_for_each(|awaited| awaited.each_name(&mut each))
     }
 
-    /// The next change that was not returned yet. May sleep.
-    pub(crate) fn next_change(&self) -> Option<(Arc<Event>, Change)> {
+    /// The next event that became present, or is not present any more, and was not returned yet. May sleep.
+    pub(crate) fn next_change(&self) -> Option<Arc<Event>> {
         self.iter().find_map(|awaited| awaited.next_change())
     }
 

@@ -3,7 +3,7 @@
 //! The probes of a module, and their reaction to the loading and unloading of other modules.
 
 use super::table::{AwaitedTable, Made};
-use super::{Change, FollowModules, ModuleProbes};
+use super::{FollowModules, ModuleProbes};
 use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::source::external::External;
@@ -87,7 +87,7 @@ impl Awaited {
     }
 
     /// See [`AllAwaited::next_change`](super::AllAwaited::next_change).
-    pub(super) fn next_change(&self) -> Option<(Arc<Event>, Change)> {
+    pub(super) fn next_change(&self) -> Option<Arc<Event>> {
         self.table.lock().next_change()
     }
 

@@ -2,7 +2,7 @@
 
 //! Table of the handlers of a module, and of the events that were made of them.
 
-use super::{Change, ModuleProbes};
+use super::ModuleProbes;
 use crate::event::registry::Registry;
 use crate::event::Event;
 use crate::source::external::External;
@@ -164,16 +164,11 @@ impl AwaitedTable {
     }
 
     /// The next event that has appeared or disappeared since the last call.
-    pub(super) fn next_change(&mut self) -> Option<(Arc<Event>, Change)> {
+    pub(super) fn next_change(&mut self) -> Option<Arc<Event>> {
         let mut made = self.events.iter_mut().flatten();
         let made = made.find(|made| made.tracepoint.is_there() != made.is_shown)?;
         made.is_shown = !made.is_shown;
-        let change = if made.is_shown {
-            Change::Came
-        } else {
-            Change::Went
-        };
-        Some((made.event.clone(), change))
+        Some(made.event.clone())
     }
 
     /// Whether events were created since the previous call.

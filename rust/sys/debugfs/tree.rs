@@ -6,7 +6,12 @@
 //! The description exists once. Each copy is made from it: that in debugfs at once, that in `rtrace` when `rtrace` is
 //! mounted. An entry that is added or removed later is added to or removed from each copy.
 //!
-//! Lock order: `s_umount` of `rtrace` > `Tree::state` > locks of inodes.
+//! Lock order: `s_umount` of `rtrace` > `Tree::state` > locks of inodes of `rtrace`.
+//!
+//! An operation on a directory of debugfs may wait without limit for a reader of that directory: debugfs copies names to
+//! user memory with the directory's lock held. So the tree is not locked meanwhile, and the caller should hold no lock
+//! that other operations need. `rtrace` copies names without a lock. The owner of a [`Dir`](super::Dir) orders the
+//! operations on the directory's entries: it adds them one after the other, and holds the [`Dir`](super::Dir) above.
 
 use super::active::ActiveOperations;
 use crate::sys::{bindings, parameter};
@@ -14,7 +19,7 @@ use core::ffi::c_void;
 use core::ptr::{null, null_mut, NonNull};
 use kernel::error::{from_err_ptr, to_result};
 use kernel::prelude::*;
-use kernel::rbtree::RBTree;
+use kernel::rbtree::{RBTree, RBTreeNodeReservation};
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, ArcBorrow, Mutex};
 
@@ -33,7 +38,8 @@ enum FileSystem {
     Own,
 }
 
-const FILE_SYSTEMS: [FileSystem; 2] = [FileSystem::Debugfs, FileSystem::Own];
+/// Number of file systems.
+const FILE_SYSTEMS: usize = 2;
 
 /// A file. Its inode in `rtrace` and open files hold references, and the description holds one.
 pub(super) struct FileNode {
@@ -72,7 +78,7 @@ struct Entry {
     /// [`None`]: it is a directory.
     file: Option<Arc<FileNode>>,
     /// Its place in each file system that has it.
-    places: [Option<Place>; FILE_SYSTEMS.len()],
+    places: [Option<Place>; FILE_SYSTEMS],
 }
 
 /// Entries that are removed together: a directory, with the files and directories that one
@@ -104,7 +110,8 @@ impl FileSystem {
     ///
     /// # Safety
     ///
-    /// `place` must be live in this file system, and is dead after the call.
+    /// `place` must be live in this file system, and is dead after the call. In debugfs the call may wait for readers of
+    /// the directory and of the one above, and no signal ends that.
     unsafe fn remove(self, Place(place): Place) {
         // SAFETY: By the contract. An open file keeps its inode.
         unsafe {
@@ -122,7 +129,7 @@ impl Entry {
             within,
             name: CString::try_from_fmt(fmt!("{name}"))?,
             file,
-            places: [None; FILE_SYSTEMS.len()],
+            places: [None; FILE_SYSTEMS],
         })
     }
 
@@ -137,7 +144,8 @@ impl Entry {
         }
     }
 
-    /// Creates the entry in a file system. `parent` is its directory there; [`None`]: debugfs' root.
+    /// Creates the entry in a file system. `parent` is its directory there; [`None`]: debugfs' root. `EINTR`: the caller
+    /// was killed while it waited for the directory in debugfs.
     fn make(&mut self, on: FileSystem, parent: Option<Place>) -> Result {
         let parent = parent.map_or(null_mut(), |Place(parent)| parent.as_ptr());
         let name = self.name.as_ptr().cast();
@@ -147,9 +155,14 @@ impl Entry {
             None => (null(), null()),
         };
         let file: *mut c_void = file.cast_mut().cast();
+        if let (FileSystem::Debugfs, false) = (on, parent.is_null()) {
+            // SAFETY: The parent is live, because the owner of its `Dir` calls this, or of one below.
+            to_result(unsafe { bindings::rtrace_dir_wait(parent) })?;
+        }
         // SAFETY:
         // - The name is NUL-terminated.
-        // - The parent is live, because the tree has its place. Only debugfs' is NULL.
+        // - The parent is live: in debugfs as above, in `rtrace` because the tree has its place and is locked. Only that
+        //   of debugfs can be NULL.
         // - The operations are static, and find the file by `FileNode::of`.
         let made = unsafe {
             match on {
@@ -199,13 +212,13 @@ impl Folder {
         self.entries.first()
     }
 
-    /// Creates the entries from the index `from` on in a file system, if it has their directory.
-    fn make(&mut self, on: FileSystem, from: usize) -> Result {
+    /// Creates the entries from the index `from` on in `rtrace`, if it has their directory.
+    fn make(&mut self, from: usize) -> Result {
         for at in from..self.entries.len() {
             let within = self.entries.get(at).map(|entry| entry.within);
-            let parent = within.and_then(|within| self.entries.get(within)?.place(on));
+            let parent = within.and_then(|within| self.entries.get(within)?.place(FileSystem::Own));
             if let (Some(_), Some(entry)) = (parent, self.entries.get_mut(at)) {
-                entry.make(on, parent)?;
+                entry.make(FileSystem::Own, parent)?;
             }
         }
         Ok(())
@@ -219,18 +232,21 @@ impl State {
         root.entries.first_mut().ok_or(ENOENT)
     }
 
-    /// Creates the directory of a folder, and all in it, in a file system that has the parent's directory.
-    fn make(&mut self, id: u64, on: FileSystem) -> Result {
+    /// Creates the directory of a folder, and all in it, in `rtrace`, if that has the parent's directory.
+    fn make(&mut self, id: u64) -> Result {
         let parent = self.folders.get(&id).ok_or(ENOENT)?.parent;
-        let above = self
-            .folders
-            .get(&parent)
-            .and_then(|above| above.top()?.place(on));
+        let above = self.place(parent, 0, FileSystem::Own)?;
         let folder = self.folders.get_mut(&id).ok_or(ENOENT)?;
         if let (Some(_), Some(top)) = (above, folder.entries.first_mut()) {
-            top.make(on, above)?;
+            top.make(FileSystem::Own, above)?;
         }
-        folder.make(on, 1)
+        folder.make(1)
+    }
+
+    /// The place of a folder's entry in a file system, if it has one there.
+    fn place(&self, id: u64, at: usize, on: FileSystem) -> Result<Option<Place>> {
+        let folder = self.folders.get(&id).ok_or(ENOENT)?;
+        Ok(folder.entries.get(at).and_then(|entry| entry.place(on)))
     }
 
     /// Whether a folder's directory contains the name. Only for folders that are not in debugfs, which knows its names.
@@ -269,32 +285,30 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Creates the folder `name` in another one, and returns its id. `EEXIST`: the name exists. May sleep.
+    /// Creates the folder `name` in another one, and returns its id. The caller keeps the other one. `EEXIST`: the name
+    /// exists; `EINTR`: the caller was killed while it waited for a reader of the directory. May sleep.
     pub(super) fn add_folder(&self, parent: u64, name: &str) -> Result<u64> {
-        let folder = Folder::new(parent, name)?;
+        let mut folder = Folder::new(parent, name)?;
+        let node = RBTreeNodeReservation::new(GFP_KERNEL)?;
+        let above = self.state.lock().place(parent, 0, FileSystem::Debugfs)?;
+        if let (Some(_), Some(top)) = (above, folder.entries.first_mut()) {
+            top.make(FileSystem::Debugfs, above)?;
+        }
         let mut state = self.state.lock();
-        let above = state
-            .folders
-            .get(&parent)
-            .and_then(Folder::top)
-            .ok_or(ENOENT)?;
-        if above.place(FileSystem::Debugfs).is_none() && state.has(parent, name) {
+        if above.is_none() && state.has(parent, name) {
             return Err(EEXIST);
         }
         let id = state.next_id;
         state.next_id += 1;
-        state
-            .folders
-            .try_create_and_insert(id, folder, GFP_KERNEL)?;
-        let made = FILE_SYSTEMS
-            .into_iter()
-            .try_for_each(|on| state.make(id, on));
+        state.folders.insert(node.into_node(id, folder));
+        let made = state.make(id);
         drop(state);
         made.inspect_err(|_| self.remove_folder(id)).map(|()| id)
     }
 
     /// Adds the entry `name` to the directory at the index `within` of a folder: a file, or a directory. Returns its
-    /// index. After a failure the caller removes the folder. May sleep.
+    /// index. After a failure the caller removes the folder. One caller at a time for a folder. Errors as for
+    /// [`add_folder`](Self::add_folder). May sleep.
     pub(super) fn add_entry(
         &self,
         id: u64,
@@ -302,15 +316,21 @@ impl Tree {
         name: &str,
         file: Option<Arc<FileNode>>,
     ) -> Result<usize> {
-        let entry = Entry::new(within, name, file)?;
+        let mut entry = Entry::new(within, name, file)?;
+        let mut state = self.state.lock();
+        let folder = state.folders.get_mut(&id).ok_or(ENOENT)?;
+        // So that the entry, which debugfs needs, is not dropped after it was made there.
+        folder.entries.reserve(1, GFP_KERNEL)?;
+        let above = state.place(id, within, FileSystem::Debugfs)?;
+        drop(state);
+        if above.is_some() {
+            entry.make(FileSystem::Debugfs, above)?;
+        }
         let mut state = self.state.lock();
         let folder = state.folders.get_mut(&id).ok_or(ENOENT)?;
         let at = folder.entries.len();
-        // The folder has the file before a file system does, so that the file outlives it there.
         folder.entries.push(entry, GFP_KERNEL)?;
-        FILE_SYSTEMS
-            .into_iter()
-            .try_for_each(|on| folder.make(on, at))?;
+        folder.make(at)?;
         Ok(at)
     }
 
@@ -318,16 +338,17 @@ impl Tree {
     pub(super) fn remove_folder(&self, id: u64) {
         let mut state = self.state.lock();
         let removed = state.folders.remove(&id);
-        if let Some(top) = removed.as_ref().and_then(Folder::top) {
-            for on in FILE_SYSTEMS {
-                if let Some(place) = top.place(on) {
-                    // SAFETY: The place is live while the tree is locked: `forget` removes places that die. The folder,
-                    // and with it the place, is no longer in the tree.
-                    unsafe { on.remove(place) };
-                }
-            }
+        let place = |on| removed.as_ref().and_then(|folder| folder.top()?.place(on));
+        if let Some(place) = place(FileSystem::Own) {
+            // SAFETY: The place is live while the tree is locked: `forget` removes places that die. The folder, and with
+            // it the place, is no longer in the tree.
+            unsafe { FileSystem::Own.remove(place) };
         }
         drop(state);
+        if let Some(place) = place(FileSystem::Debugfs) {
+            // SAFETY: An entry of debugfs is live until its folder is removed, which only this call has done.
+            unsafe { FileSystem::Debugfs.remove(place) };
+        }
         // debugfs needs the files up to here.
         drop(removed);
     }
@@ -345,13 +366,9 @@ impl Tree {
         // Ids ascend, so a directory comes before those in it.
         for id in &ids {
             if *id == ROOT {
-                state
-                    .folders
-                    .get_mut(id)
-                    .ok_or(ENOENT)?
-                    .make(FileSystem::Own, 1)?;
+                state.folders.get_mut(id).ok_or(ENOENT)?.make(1)?;
             } else {
-                state.make(*id, FileSystem::Own)?;
+                state.make(*id)?;
             }
         }
         Ok(())

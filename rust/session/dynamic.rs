@@ -152,12 +152,7 @@ impl Sessions {
         Ok(())
     }
 
-    fn take_away(
-        &self,
-        file: &str,
-        event: &Arc<Event>,
-        done: &mut KVec<Done>,
-    ) -> Result {
+    fn take_away(&self, file: &str, event: &Arc<Event>, done: &mut KVec<Done>) -> Result {
         let dynamic = event.source_as::<Arc<Dynamic>>();
         if dynamic.is_some_and(|dynamic| dynamic.is_recorded()) {
             let (subsystem, name) = (event.subsystem(), event.name());

@@ -155,7 +155,10 @@ impl Durations {
 
     /// The table for a number, and the number's name in it.
     #[inline(always)]
-    fn begins_of(&self, number: u64) -> Option<(&NumberBegins<SharedWord, PageWords<SharedWord>>, u64)> {
+    fn begins_of(
+        &self,
+        number: u64,
+    ) -> Option<(&NumberBegins<SharedWord, PageWords<SharedWord>>, u64)> {
         let number = self.name_of(number);
         match &self.begins {
             Some(begins) if number < BEGIN_LIMIT => Some((begins, number)),

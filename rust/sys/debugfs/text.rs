@@ -269,7 +269,8 @@ impl<F: TextFile> Operations<F> {
         let truncate = || {
             let operation = open.file.active.begin()?;
             let data = open.data(&operation);
-            match open.state.lock().take_truncation() {
+            let truncates = open.state.lock().take_truncation();
+            match truncates {
                 true => F::replace(data, "", open.rights),
                 false => Ok(()),
             }
@@ -305,7 +306,8 @@ impl<F: TextFile> Operations<F> {
     /// Passes a written text to the file.
     fn take(open: &Open<F>, data: &F::Data, input: &str) -> Result {
         // The first write uses up the truncation, even if the file refuses the text.
-        match open.state.lock().take_truncation() {
+        let truncates = open.state.lock().take_truncation();
+        match truncates {
             true => F::replace(data, input, open.rights),
             false => F::store(data, input, open.rights),
         }

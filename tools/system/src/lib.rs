@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The system, as all other crates use it: files, permissions, limits, priority, signals, CPUs and times. Also the
-//! [`Error`] of all crates.
+//! The system, as all other crates use it: files, permissions, limits, priority, signals, CPUs, peers and times. Also
+//! the [`Error`] of all crates.
 
 #![forbid(unsafe_code)]
 
@@ -10,6 +10,7 @@ pub mod cpus;
 mod error;
 pub mod files;
 pub mod new_file;
+pub mod peer;
 pub mod printing;
 pub mod priority;
 pub mod quantity;

@@ -2,7 +2,6 @@
 
 //! `--metrics`: serves the maps of a session as OpenMetrics, for Prometheus.
 
-mod http;
 mod text;
 
 use crate::detach::Detachment;
@@ -12,13 +11,19 @@ use crate::notify::Notify;
 use crate::pid_file::PidFile;
 use anyhow::{anyhow, Context};
 use control::{Session, Tracer};
+use http::{Answer, Request};
 use network::{Credentials, Security};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use system::signals::Signals;
 use text::Known;
+
+/// The types of the text.
+const OPEN: &str = "application/openmetrics-text; version=1.0.0";
+const OLDER: &str = "text/plain; version=0.0.4";
 
 /// Settings for serving metrics.
 pub struct Metrics {
@@ -71,11 +76,29 @@ pub fn serve(options: &Metrics, log: &Log) -> Result<ExitCode, Failure> {
     detachment.leave(log)?;
     notify.ready(&status);
     let known = Mutex::new(Known::new(options.keys));
-    let text = || {
+    let answer = |request: &Request<'_>| {
+        if request.path.split('?').next() != Some("/metrics") {
+            return Answer::error("404 Not Found");
+        }
+        // A reader that does not ask for OpenMetrics may know only the older format.
+        let is_open = request.headers("accept").any(|accepted| {
+            String::from_utf8_lossy(accepted).contains("application/openmetrics-text")
+        });
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        text_of(&session, &mut known).map_err(|error| format!("{error:#}"))
+        match text_of(&session, &mut known, is_open) {
+            Ok(text) => Answer::ok(if is_open { OPEN } else { OLDER }, text.into_bytes()),
+            Err(error) => Answer::because("503 Service Unavailable", &format!("{error:#}")),
+        }
     };
-    http::run(&listener, tls, &signals, &text, log).context("cannot serve")?;
+    let (stop, notice) = (Some(signals.as_fd()), |text: &str| log.error(text));
+    match tls {
+        None => http::serve(&http::LIMITS, &listener, stop, Ok, answer, notice),
+        Some(tls) => {
+            let protect = |socket| tls.wrap(socket);
+            http::serve(&http::LIMITS, &listener, stop, protect, answer, notice)
+        }
+    }
+    .context("cannot serve")?;
     notify.stopping();
     log.info("stopped by a signal");
     Ok(ExitCode::SUCCESS)
@@ -93,7 +116,7 @@ fn addresses(text: &str) -> Result<Vec<SocketAddr>, Failure> {
 }
 
 /// The numbers of the session now.
-fn text_of(session: &Session, known: &mut Known) -> anyhow::Result<String> {
+fn text_of(session: &Session, known: &mut Known, is_open: bool) -> anyhow::Result<String> {
     let maps = session.maps()?;
     let stats = session.stats()?;
     let channels = stats.channels.into_iter();
@@ -102,5 +125,6 @@ fn text_of(session: &Session, known: &mut Known) -> anyhow::Result<String> {
         (channel.channel, total.recorded, total.lost())
     });
     let events: Vec<_> = events.collect();
-    Ok(text::text(session.name(), &maps, &events, known)?)
+    let name = session.name();
+    Ok(text::text(name, &maps, &events, known, is_open))
 }

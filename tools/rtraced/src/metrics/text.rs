@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The maps of a session as OpenMetrics.
+//! The maps of a session as OpenMetrics, or in Prometheus's older text format.
 //!
 //! A map has one metric for each column: `rtrace_MAP_total` for the count, `rtrace_MAP_COLUMN...` for the others. A
 //! histogram is one metric with the buckets. The keys are labels. Durations are in seconds, as Prometheus expects.
+//!
+//! Different maps and columns may lead to the same name. The first one has the metric; `rtrace_map_hidden` lists the
+//! others.
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::{Registry, Unit};
 use rtrace_input::map::DURATION;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::fmt::Write;
+use std::iter::once;
 use store::maps::{MapKey, MapRow, MapTable};
 
 /// Label of the keys for which there is no room.
 const OTHER: &str = "other";
+
+/// Labels that no key may have: that of the session, and those of histograms and summaries.
+const RESERVED: [&str; 3] = ["session", "le", "quantile"];
 
 /// Nanoseconds of a second.
 const SECOND: f64 = 1e9;
@@ -25,7 +27,29 @@ const SECOND: f64 = 1e9;
 const OF_DURATIONS: std::ops::RangeInclusive<u32> = 10..=36;
 const OF_NUMBERS: std::ops::RangeInclusive<u32> = 0..=40;
 
-type Labels = Vec<(String, String)>;
+/// Name, form and help of a metric that is not a map's.
+type Own = (&'static str, Kind, &'static str);
+
+const RECORDED: Own = (
+    "rtrace_events_recorded",
+    Kind::Count,
+    "Events recorded in the channel's current or last trace",
+);
+const LOST: Own = (
+    "rtrace_events_lost",
+    Kind::Count,
+    "Events of that trace that were lost",
+);
+const MISSED: Own = (
+    "rtrace_map_missed",
+    Kind::Count,
+    "Events that a map did not count",
+);
+const HIDDEN: Own = (
+    "rtrace_map_hidden",
+    Kind::Gauge,
+    "Metrics of maps that are not shown because another metric has the name: rename the map",
+);
 
 /// The keys that have series of their own, for each map. The first keys keep theirs, so that a counter never gets
 /// smaller.
@@ -61,64 +85,39 @@ impl Known {
     }
 }
 
-/// The text of a session's maps, and of its counters of events.
+/// The text of a session's maps, and of its counters of events: in OpenMetrics, or in the older format.
 pub fn text(
     session: &str,
     maps: &[MapTable],
     events: &[(String, u64, u64)],
     known: &mut Known,
-) -> Result<String, fmt::Error> {
-    let mut metrics = Metrics(BTreeMap::new());
+    is_open: bool,
+) -> String {
+    let mut metrics = Metrics::default();
+    for (name, kind, _) in [RECORDED, LOST, MISSED, HIDDEN] {
+        metrics.taken.extend(kind.names(name));
+    }
     for table in maps {
-        let own = known.of(table);
-        metrics.add(session, table, &own);
+        metrics.add_map(session, table, &known.of(table));
     }
     for (channel, recorded, lost) in events {
-        let labels = || labels([("session", session), ("channel", channel)]);
-        let help = "Events recorded in the channel's current or last trace";
-        metrics.put(
-            ("rtrace_events_recorded", Kind::Count, help),
-            labels(),
-            Number::Count(*recorded),
-        );
-        let help = "Events of that trace that were lost";
-        metrics.put(
-            ("rtrace_events_lost", Kind::Count, help),
-            labels(),
-            Number::Count(*lost),
-        );
+        let labels = labels([("session", session), ("channel", channel)]);
+        metrics.add_own(RECORDED, &labels, *recorded);
+        metrics.add_own(LOST, &labels, *lost);
     }
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(metrics));
+    for (map, metric) in std::mem::take(&mut metrics.hidden) {
+        let labels = labels([("session", session), ("map", &map), ("metric", &metric)]);
+        metrics.add_own(HIDDEN, &labels, 1);
+    }
     let mut text = String::new();
-    encode(&mut text, &registry)?;
-    Ok(text)
-}
-
-/// The same text in Prometheus's older format, for readers that do not ask for OpenMetrics: a counter has its suffix in
-/// the comments, too.
-pub fn older(text: &str) -> String {
-    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
-    let counters = types.filter_map(|line| line.strip_suffix(" counter"));
-    let counters: BTreeSet<_> = counters.collect();
-    let mut older = String::new();
-    for line in text.lines() {
-        let mut words = line.splitn(4, ' ');
-        let head = (words.next(), words.next(), words.next(), words.next());
-        match head {
-            (Some("#"), Some("UNIT" | "EOF"), ..) => continue,
-            (Some("#"), Some(kind), Some(name), Some(rest)) if counters.contains(name) => {
-                older += &format!("# {kind} {name}_total {rest}");
-            }
-            _ => older += line,
-        }
-        older.push('\n');
+    for (name, metric) in &metrics.by_name {
+        metric.write(name, is_open, &mut text);
     }
-    older
+    text + if is_open { "# EOF\n" } else { "" }
 }
 
 /// The form of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A number that never gets smaller.
     Count,
@@ -128,120 +127,165 @@ enum Kind {
     Histogram,
 }
 
-/// A value of a metric.
-#[derive(Clone, Debug)]
-enum Number {
-    Count(u64),
-    Float(f64),
-    Histogram(Histogram),
+impl Kind {
+    /// Name of the form, and suffixes of its series.
+    const fn form(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::Count => ("counter", &["_total"]),
+            Self::Gauge => ("gauge", &[""]),
+            Self::Histogram => ("histogram", &["_sum", "_count", "_bucket"]),
+        }
+    }
+
+    /// The name of a metric, and those of its series.
+    fn names(self, name: &str) -> BTreeSet<String> {
+        let suffixes = self.form().1.iter().chain(&[""]);
+        suffixes.map(|suffix| format!("{name}{suffix}")).collect()
+    }
 }
 
-#[derive(Clone, Debug, Default)]
-struct Histogram {
-    sum: f64,
-    count: u64,
-    /// Counts by upper bound. The last is infinite.
-    buckets: Vec<(f64, u64)>,
-}
-
-/// Series of a metric.
+/// A metric.
 #[derive(Debug)]
 struct Metric {
     kind: Kind,
     help: String,
     is_seconds: bool,
-    series: BTreeMap<Labels, Number>,
+    /// The lines of its series.
+    series: String,
+}
+
+impl Metric {
+    fn write(&self, name: &str, is_open: bool, text: &mut String) {
+        let (form, suffixes) = self.kind.form();
+        // In the older format a counter's comments have the suffix, and quotes need no escape.
+        let suffix = if self.kind == Kind::Count && !is_open {
+            suffixes[0]
+        } else {
+            ""
+        };
+        let help = escaped(&self.help, is_open);
+        *text += &format!("# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {form}\n");
+        if self.is_seconds && is_open {
+            *text += &format!("# UNIT {name} seconds\n");
+        }
+        *text += &self.series;
+    }
 }
 
 /// Metrics by name.
-#[derive(Debug)]
-struct Metrics(BTreeMap<String, Metric>);
+#[derive(Debug, Default)]
+struct Metrics {
+    by_name: BTreeMap<String, Metric>,
+    /// The names of metrics and of their series.
+    taken: BTreeSet<String>,
+    /// Maps, and their metrics whose names are taken.
+    hidden: BTreeSet<(String, String)>,
+}
 
 impl Metrics {
-    fn metric(&mut self, name: &str, kind: Kind, help: &str, is_seconds: bool) -> &mut Metric {
-        self.0.entry(name.to_owned()).or_insert_with(|| Metric {
-            kind,
-            help: help.to_owned(),
-            is_seconds,
-            series: BTreeMap::new(),
-        })
+    /// Adds a number of a metric that is not a map's.
+    fn add_own(&mut self, (name, kind, help): Own, labels: &str, number: u64) {
+        let metric = self
+            .by_name
+            .entry(name.to_owned())
+            .or_insert_with(|| Metric {
+                kind,
+                help: help.to_owned(),
+                is_seconds: false,
+                series: String::new(),
+            });
+        let suffix = kind.form().1[0];
+        metric.series += &format!("{name}{suffix}{{{labels}}} {number}\n");
     }
 
-    fn put(&mut self, (name, kind, help): (&str, Kind, &str), labels: Labels, number: Number) {
-        self.metric(name, kind, help, false)
-            .series
-            .insert(labels, number);
+    /// Adds a metric of a map, unless another metric has one of its names. `series` makes its lines.
+    fn add(
+        &mut self,
+        table: &MapTable,
+        name: &str,
+        (kind, is_seconds): (Kind, bool),
+        series: impl FnOnce(&str) -> String,
+    ) {
+        let name = format!("{name}{}", if is_seconds { "_seconds" } else { "" });
+        let names = kind.names(&name);
+        if !self.taken.is_disjoint(&names) {
+            self.hidden.insert((table.name.clone(), name));
+            return;
+        }
+        self.taken.extend(names);
+        let metric = Metric {
+            kind,
+            help: table.line.clone(),
+            is_seconds,
+            series: series(&name),
+        };
+        self.by_name.insert(name, metric);
     }
 
     /// Adds the metrics of a map.
-    fn add(&mut self, session: &str, table: &MapTable, own: &[bool]) {
-        let name = format!("rtrace_{}", identifier(&table.name));
+    fn add_map(&mut self, session: &str, table: &MapTable, own: &[bool]) {
+        let base = format!("rtrace_{}", identifier(&table.name));
+        let keys = key_labels(&table.keys);
         // Rows by their labels: those of all keys without series of their own together.
-        let mut groups: BTreeMap<Labels, Vec<&MapRow>> = BTreeMap::new();
+        let mut groups: BTreeMap<String, Vec<&MapRow>> = BTreeMap::new();
         for (row, is_own) in table.rows.iter().zip(own) {
-            let keys = table.keys.iter().zip(&row.keys).map(|(name, key)| {
-                let value = if *is_own {
-                    key.to_string()
-                } else {
-                    OTHER.to_owned()
-                };
-                (identifier(name), value)
+            let values = row.keys.iter().map(|key| match is_own {
+                true => key.to_string(),
+                false => OTHER.to_owned(),
             });
-            let keys = [("session".to_owned(), session.to_owned())]
-                .into_iter()
-                .chain(keys);
-            groups.entry(escaped(keys)).or_default().push(row);
+            let values: Vec<_> = values.collect();
+            let keys = keys.iter().zip(&values);
+            let keys = keys.map(|(name, value)| (name.as_str(), value.as_str()));
+            let labels = labels(once(("session", session)).chain(keys));
+            groups.entry(labels).or_default().push(row);
         }
-        let help = harmless(&table.line);
         match &table.hist {
             Some(value) => {
+                let sum = format!("sum({value})");
+                let sum = table.columns.iter().position(|column| *column == sum);
                 let is_seconds = value == DURATION;
-                let sum = table
-                    .columns
-                    .iter()
-                    .position(|column| *column == format!("sum({value})"));
-                let metric = self.metric(&name, Kind::Histogram, &help, is_seconds);
-                metric.series.extend(groups.iter().map(|(labels, rows)| {
-                    let histogram = Histogram::of(rows, is_seconds, sum);
-                    (labels.clone(), Number::Histogram(histogram))
-                }));
+                self.add(table, &base, (Kind::Histogram, is_seconds), |name| {
+                    let groups = groups.iter();
+                    let one = |(labels, rows): (&String, &Vec<_>)| {
+                        histogram(name, labels, rows, is_seconds, sum)
+                    };
+                    groups.map(one).collect()
+                });
             }
-            None => {
-                let metric = self.metric(&name, Kind::Count, &help, false);
-                metric.series.extend(groups.iter().map(|(labels, rows)| {
-                    let count = rows.iter().map(|row| row.numbers[0]).sum();
-                    (labels.clone(), Number::Count(unsigned(count)))
-                }));
-            }
+            None => self.add(table, &base, (Kind::Count, false), |name| {
+                let groups = groups.iter();
+                let one = |(labels, rows): (&String, &Vec<&MapRow>)| {
+                    let count = rows.iter().map(|row| count(row)).sum::<u64>();
+                    format!("{name}_total{{{labels}}} {count}\n")
+                };
+                groups.map(one).collect()
+            }),
         }
         for (place, column) in table.columns.iter().enumerate().skip(1) {
-            let (kind, value) = column.split_once('(').unwrap_or((column, ""));
+            let (action, value) = column.split_once('(').unwrap_or((column, ""));
             let value = value.trim_end_matches(')');
             let is_seconds = value == DURATION;
             // A sum of other values may get smaller, if some of them are negative.
-            let (metric, kind, all): (_, _, fn(i128, i128) -> i128) = match kind {
-                "sum" if is_seconds => (value.to_owned(), Kind::Count, |a, b| a + b),
-                "sum" => (value.to_owned(), Kind::Gauge, |a, b| a + b),
-                "min" => (format!("{value}_min"), Kind::Gauge, i128::min),
-                _ => (format!("{value}_max"), Kind::Gauge, i128::max),
+            let (suffix, kind, all): (_, _, fn(i128, i128) -> i128) = match action {
+                "sum" if is_seconds => ("", Kind::Count, |a, b| a + b),
+                "sum" => ("", Kind::Gauge, |a, b| a + b),
+                "min" => ("_min", Kind::Gauge, i128::min),
+                _ => ("_max", Kind::Gauge, i128::max),
             };
-            let metric = format!("{name}_{}", identifier(&metric));
-            let metric = self.metric(&metric, kind, &help, is_seconds);
-            metric
-                .series
-                .extend(groups.iter().filter_map(|(labels, rows)| {
+            let scale = if is_seconds { SECOND } else { 1.0 };
+            let name = format!("{base}_{}{suffix}", identifier(value));
+            self.add(table, &name, (kind, is_seconds), |name| {
+                let total = kind.form().1[0];
+                let lines = groups.iter().filter_map(|(labels, rows)| {
                     let number = rows.iter().map(|row| row.numbers[place]).reduce(all)?;
-                    let scale = if is_seconds { SECOND } else { 1.0 };
-                    Some((labels.clone(), Number::Float(number as f64 / scale)))
-                }));
+                    let number = float(number as f64 / scale);
+                    Some(format!("{name}{total}{{{labels}}} {number}\n"))
+                });
+                lines.collect()
+            });
         }
-        let missed = [
-            (
-                "overflow",
-                table.overflow.first().map_or(0, |count| unsigned(*count)),
-            ),
-            ("lacking", table.lacking),
-        ];
+        let overflow = table.overflow.first().copied().unwrap_or(0);
+        let missed = [("overflow", unsigned(overflow)), ("lacking", table.lacking)];
         let unpaired = table.unpaired.iter().flat_map(|unpaired| {
             [
                 ("unmatched", unpaired.unmatched),
@@ -251,90 +295,46 @@ impl Metrics {
         });
         let stackless = table.stackless.map(|count| ("stackless", count));
         for (reason, count) in missed.into_iter().chain(unpaired).chain(stackless) {
-            let labels = labels([
-                ("session", session),
-                ("map", &table.name),
-                ("reason", reason),
-            ]);
-            let help = "Events that a map did not count";
-            self.put(
-                ("rtrace_map_missed", Kind::Count, help),
-                labels,
-                Number::Count(count),
-            );
+            let map = ("map", table.name.as_str());
+            let labels = labels([("session", session), map, ("reason", reason)]);
+            self.add_own(MISSED, &labels, count);
         }
     }
 }
 
-impl Histogram {
-    /// Adds up rows. Without a column with the sum, it is that of the middles of the kernel's buckets.
-    fn of(rows: &[&MapRow], is_seconds: bool, sum: Option<usize>) -> Self {
-        let (exponents, scale) = match is_seconds {
-            true => (OF_DURATIONS, SECOND),
-            false => (OF_NUMBERS, 1.0),
-        };
-        // The kernel's buckets end before powers of two, so each lies in one of these.
-        let bounds = exponents.map(|exponent| (1_i128 << exponent) - 1);
-        let mut counts: Vec<_> = bounds.map(|bound| (bound, 0)).collect();
-        let mut all = Self::default();
-        let mut beyond = 0;
-        for row in rows {
-            let (first, last) = row.bucket.unwrap_or_default();
-            let number = unsigned(row.numbers[0]);
-            all.count += number;
-            all.sum += match sum.and_then(|sum| row.numbers.get(sum)) {
-                Some(sum) => *sum as f64,
-                None => (first + last) as f64 / 2.0 * number as f64,
-            };
-            match counts
-                .iter_mut()
-                .find(|(bound, _)| first.max(last) <= *bound)
-            {
-                Some((_, count)) => *count += number,
-                None => beyond += number,
-            }
-        }
-        all.sum /= scale;
-        let bounds = counts.into_iter();
-        all.buckets = bounds
-            .map(|(bound, count)| (bound as f64 / scale, count))
-            .collect();
-        all.buckets.push((f64::MAX, beyond));
-        all
+/// The series of a histogram. Without a column with the sum, it is that of the middles of the kernel's buckets.
+fn histogram(
+    name: &str,
+    labels: &str,
+    rows: &[&MapRow],
+    is_seconds: bool,
+    sum: Option<usize>,
+) -> String {
+    let (exponents, scale) = match is_seconds {
+        true => (OF_DURATIONS, SECOND),
+        false => (OF_NUMBERS, 1.0),
+    };
+    let bucket = |row: &MapRow| row.bucket.unwrap_or_default();
+    let sums = rows.iter().map(|row| match sum {
+        Some(sum) => row.numbers[sum] as f64,
+        None => (bucket(row).0 + bucket(row).1) as f64 / 2.0 * count(row) as f64,
+    });
+    let sum = float(sums.sum::<f64>() / scale);
+    let all: u64 = rows.iter().map(|row| count(row)).sum();
+    let mut text = format!("{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {all}\n");
+    // The kernel's buckets end before powers of two, so each lies in one of these.
+    for bound in exponents.map(|exponent| (1_i128 << exponent) - 1) {
+        let below = rows.iter().filter(|row| bucket(row).1 <= bound);
+        let below: u64 = below.map(|row| count(row)).sum();
+        let bound = float(bound as f64 / scale);
+        let _ = writeln!(text, "{name}_bucket{{le=\"{bound}\",{labels}}} {below}");
     }
+    text + &format!("{name}_bucket{{le=\"+Inf\",{labels}}} {all}\n")
 }
 
-impl Collector for Metrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for (name, metric) in &self.0 {
-            let kind = match metric.kind {
-                Kind::Count => MetricType::Counter,
-                Kind::Gauge => MetricType::Gauge,
-                Kind::Histogram => MetricType::Histogram,
-            };
-            let unit = metric.is_seconds.then_some(&Unit::Seconds);
-            let mut described = encoder.encode_descriptor(name, &metric.help, unit, kind)?;
-            for (labels, number) in &metric.series {
-                number.encode(metric.kind, described.encode_family(labels)?)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Number {
-    fn encode(&self, kind: Kind, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        match (self, kind) {
-            (Self::Count(count), _) => encoder.encode_counter::<NoLabelSet, _, u64>(count, None),
-            (Self::Float(number), Kind::Count) => {
-                encoder.encode_counter::<NoLabelSet, _, u64>(number, None)
-            }
-            (Self::Float(number), _) => encoder.encode_gauge(number),
-            (Self::Histogram(all), _) => {
-                encoder.encode_histogram::<NoLabelSet>(all.sum, all.count, &all.buckets, None)
-            }
-        }
-    }
+/// The count of a row.
+fn count(row: &MapRow) -> u64 {
+    unsigned(row.numbers[0])
 }
 
 /// A count, which is never negative.
@@ -342,26 +342,42 @@ fn unsigned(count: i128) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 
-fn labels<const N: usize>(labels: [(&str, &str); N]) -> Labels {
-    escaped(
-        labels
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into_iter(),
-    )
+/// A number, as OpenMetrics writes the bounds of buckets.
+fn float(number: f64) -> String {
+    let text = number.to_string();
+    let is_whole = !text.contains('.');
+    text + if is_whole { ".0" } else { "" }
 }
 
-/// The library writes values as they are.
-fn escaped(labels: impl Iterator<Item = (String, String)>) -> Labels {
+/// Labels as a list in the text.
+fn labels<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let labels = labels.into_iter();
+    let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value, true)));
+    labels.collect::<Vec<_>>().join(",")
+}
+
+/// The labels of keys. Each is different from the others, and from those that have a meaning.
+fn key_labels(keys: &[String]) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for key in keys {
+        let mut label = identifier(key);
+        let begins_badly =
+            |label: &str| label.starts_with("__") || label.as_bytes()[0].is_ascii_digit();
+        while begins_badly(&label) || RESERVED.contains(&&*label) || labels.contains(&label) {
+            label.insert_str(0, "key_");
+        }
+        labels.push(label);
+    }
     labels
-        .map(|(name, value)| (name, harmless(&value)))
-        .collect()
 }
 
 /// A text without characters that would end it.
-fn harmless(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
+fn escaped(text: &str, escapes_quotes: bool) -> String {
+    let text = text.replace('\\', "\\\\").replace('\n', "\\n");
+    match escapes_quotes {
+        true => text.replace('"', "\\\""),
+        false => text,
+    }
 }
 
 /// A name that OpenMetrics accepts.
@@ -405,7 +421,8 @@ duration count
 ",
         );
         let events = [("channel0".to_owned(), 10, 3)];
-        let text = text("web", &maps, &events, &mut Known::new(10)).unwrap();
+        let [open, older] =
+            [true, false].map(|is_open| text("web", &maps, &events, &mut Known::new(10), is_open));
         for line in [
             "# TYPE rtrace_calls counter",
             r#"rtrace_calls_total{session="web",comm="a\"\\"} 9"#,
@@ -421,10 +438,9 @@ duration count
             r#"rtrace_map_missed_total{session="web",map="calls",reason="dropped"} 5"#,
             r#"rtrace_events_lost_total{session="web",channel="channel0"} 3"#,
         ] {
-            assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+            assert!(open.lines().any(|known| known == line), "{line}\n{open}");
         }
-        assert!(text.ends_with("# EOF\n"));
-        let older = older(&text);
+        assert!(open.ends_with("# EOF\n"));
         for line in [
             "# HELP rtrace_calls_total calls e by comm sum(duration) sum(n) max(n) from b",
             "# TYPE rtrace_calls_total counter",
@@ -445,7 +461,7 @@ duration count
         };
         let mut known = Known::new(2);
         let mut shown = |rows: &str| -> Vec<String> {
-            let text = text("s", &table(rows), &[], &mut known).unwrap();
+            let text = text("s", &table(rows), &[], &mut known, true);
             let lines = text
                 .lines()
                 .filter(|line| line.starts_with("rtrace_m_total"));

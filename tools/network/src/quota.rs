@@ -16,6 +16,9 @@ use system::quantity;
 /// Minimum time between two measurements of the directory.
 const MEASURE: Duration = Duration::from_secs(1);
 
+/// Minimum size of a file or directory in a quota, which so limits their number, too.
+pub const FILE: u64 = 4096;
+
 /// Depth of directories below that of the receiver: traces, and chunks in them.
 const DEPTH: u32 = 2;
 
@@ -119,20 +122,22 @@ impl Drop for Streams<'_> {
     }
 }
 
-/// Disk space of the files in a directory and in `depth` levels of directories below it.
+/// Disk space of the entries of a directory, and of `depth` levels of directories below it.
 fn measure(dir: &Path, depth: u32) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        bytes += match entry.metadata() {
-            Ok(status) if status.is_dir() && depth > 0 => match measure(&entry.path(), depth - 1) {
-                // An old chunk may be removed at the same time.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
-                measured => measured?,
-            },
-            Ok(status) => status.blocks() * 512,
+        let measured = entry.metadata().and_then(|status| {
+            let own = FILE.max(status.blocks() * 512);
+            Ok(match status.is_dir() && depth > 0 {
+                true => own + measure(&entry.path(), depth - 1)?,
+                false => own,
+            })
+        });
+        bytes += match measured {
+            // An old chunk may be removed at the same time.
             Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
-            Err(e) => return Err(e),
+            measured => measured?,
         };
     }
     Ok(bytes)

@@ -8,7 +8,7 @@
 use crate::hello::{Hello, Sent};
 use crate::message::Message;
 use crate::peer::Security;
-use crate::quota::Quota;
+use crate::quota::{Quota, FILE};
 use crate::reception::{trouble_of, Reception};
 use crate::relay::Relay;
 use crate::slots::{Kind, Slot, Slots};
@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::{self, Builder, Scope};
 use std::time::{Duration, Instant};
-use store::OutputOptions;
+use store::{reserved, OutputOptions};
 use system::{Error, Result};
 
 /// Pause after a failure to accept a connection.
@@ -223,6 +223,9 @@ impl Receiver {
         let name = sent.name();
         let claim = self.traces.claim(sent, socket)?;
         let dir = self.dir.join(&name);
+        // The directory, that of a chunk, and the file of the recording.
+        let room = reserved(&sent.streams, 1);
+        self.quota.take(room + 3 * FILE)?;
         let begun = self.options.begin(&dir, sent.uuid, &sent.streams);
         let sink = begun.map_err(trouble_of)?;
         let resumed = sink.resumed();

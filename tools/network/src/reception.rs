@@ -6,7 +6,7 @@ use crate::hello::Sent;
 use crate::incoming::Incoming;
 use crate::message::{invalid, Message};
 use crate::progress::Progress;
-use crate::quota::{Quota, Streams};
+use crate::quota::{Quota, Streams, FILE};
 use crate::trouble::Trouble;
 use crate::wire::Wire;
 use consumer::stats::TraceStats;
@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+use store::reserved;
 use system::Error;
 
 /// Period of the messages to a sender whose trace is still being written to the disk, and of the checks that the
@@ -42,7 +43,10 @@ pub struct Reception<'a> {
     open: Streams<'a>,
     /// The streams, and their numbers in the progress for watchers.
     streams: Vec<(StreamName, Option<usize>)>,
-    is_described: bool,
+    /// Size of the description, if it was received.
+    described: Option<u64>,
+    /// Bytes that the quota has for the file of the recording.
+    room: u64,
     /// Text of the last counters; empty if none were received.
     stats: String,
 }
@@ -72,7 +76,8 @@ impl<'a> Reception<'a> {
             quota,
             open: quota.streams(),
             streams: Vec::new(),
-            is_described: false,
+            described: None,
+            room: reserved(&sent.streams, 1),
             stats: String::new(),
         }
     }
@@ -159,9 +164,10 @@ impl<'a> Reception<'a> {
         if Metadata::find_uuid(text) != Some(self.sent.uuid) {
             return Err(invalid("the description is that of another trace").into());
         }
-        self.quota.take(text.len() as u64)?;
+        let bytes = FILE.max(text.len() as u64);
+        self.quota.take(bytes)?;
         self.sink.describe(text).map_err(trouble_of)?;
-        self.is_described = true;
+        self.described = Some(bytes);
         self.progress.described();
         Ok(())
     }
@@ -174,6 +180,7 @@ impl<'a> Reception<'a> {
             return Err(invalid(format!("stream {name} is opened twice")).into());
         }
         self.open.open()?;
+        self.quota.take(FILE)?;
         let opened = self.sink.open(&name).map_err(trouble_of)?;
         debug_assert_eq!(opened, number as usize);
         let path = self.dir.join(name.to_string());
@@ -189,10 +196,10 @@ impl<'a> Reception<'a> {
 
     /// Receives a packet, unless it was received before.
     fn packet(&mut self, number: usize, size: u32) -> Result<(), Trouble> {
-        let Some((name, shown)) = self.streams.get(number) else {
+        let Some((name, shown)) = self.streams.get(number).cloned() else {
             return Err(invalid(format!("a packet of an unknown stream {number}")).into());
         };
-        if !self.is_described {
+        if self.described.is_none() {
             return Err(invalid("a packet came before the description").into());
         }
         let mut head = [0; PacketHeader::SIZE];
@@ -211,15 +218,15 @@ impl<'a> Reception<'a> {
             ))
             .into());
         }
+        let is_new = !self.sink.has(number, sequence);
+        if is_new && self.sink.is_full(size.into()) {
+            self.turn()?;
+        }
         let mut incoming = Incoming::new(self.wire, &head, size as usize);
-        if self.sink.has(number, sequence) {
+        if !is_new {
             incoming.skip()?;
         } else {
             self.quota.take(size.into())?;
-            if self.sink.is_full(size.into()) {
-                let turned = self.sink.turn(&|| Ok(self.stats.clone()));
-                turned.map_err(trouble_of)?;
-            }
             let packet = ioctl::Packet {
                 sequence,
                 size: packet.size(),
@@ -228,7 +235,7 @@ impl<'a> Reception<'a> {
             };
             let taken = self.sink.packet(number, &packet, &mut incoming);
             taken.map_err(trouble_of)?;
-            if let Some(shown) = *shown {
+            if let Some(shown) = shown {
                 self.progress.came(shown, &header);
             }
         }
@@ -248,7 +255,15 @@ impl<'a> Reception<'a> {
             .iter()
             .any(|word| text.starts_with(word));
         match TraceStats::parse(&text) {
-            Ok(stats) if begins => self.progress.counted(&stats),
+            Ok(stats) if begins => {
+                // The file of the recording has the text, and each row may be a line about the place of the next chunk.
+                let channels = stats.channels.iter();
+                let rows: usize = channels.map(|channel| channel.stats.cpus.len()).sum();
+                let room = reserved(&self.sent.streams, 1 + rows).max(text.len() as u64);
+                self.quota.take(room.saturating_sub(self.room))?;
+                self.room = self.room.max(room);
+                self.progress.counted(&stats);
+            }
             _ if text.is_empty() => {}
             _ => return Err(invalid("the counters cannot be parsed").into()),
         }
@@ -256,7 +271,11 @@ impl<'a> Reception<'a> {
         Ok(())
     }
 
+    /// Begins the next chunk: a directory with the description, the file of the recording, and the streams.
     fn turn(&mut self) -> Result<(), Trouble> {
+        let files = FILE * (2 + self.streams.len() as u64);
+        self.quota
+            .take(files + self.room + self.described.unwrap_or(0))?;
         let turned = self.sink.turn(&|| Ok(self.stats.clone()));
         turned.map_err(trouble_of)
     }

@@ -19,6 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use system::peer;
 
 /// An address, as typed.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +62,7 @@ pub struct Stream {
 /// The other end of a connection, as far as limits tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerId {
-    /// A machine.
+    /// A machine, by its address or network.
     Machine(IpAddr),
     /// A user of this machine.
     User(u32),
@@ -179,7 +180,11 @@ impl Listener {
         match self {
             Self::Tcp(tcp) => {
                 let (stream, from) = tcp.accept()?;
-                Ok((stream.into(), PeerId::Machine(from.ip()), from.to_string()))
+                Ok((
+                    stream.into(),
+                    PeerId::Machine(peer::of(from.ip())),
+                    from.to_string(),
+                ))
             }
             Self::Unix(unix, _) => {
                 let stream = Stream::from(unix.accept()?.0);

@@ -13,6 +13,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 use store::{Every, OutputOptions, Recording, Rotate};
@@ -297,6 +299,82 @@ fn garbage_harms_nothing() {
             "{name}"
         );
     }
+}
+
+/// Bytes on the disk of a directory and all in it, as du(1) counts them.
+fn used(dir: &Path) -> u64 {
+    let own = fs::metadata(dir).unwrap();
+    let entries = own.is_dir().then(|| fs::read_dir(dir).unwrap());
+    let entries = entries.into_iter().flatten();
+    own.blocks() * 512
+        + entries
+            .map(|entry| used(&entry.unwrap().path()))
+            .sum::<u64>()
+}
+
+#[test]
+fn a_hello_is_counted_before_it_takes_space() {
+    let dir = temporary();
+    let options = OutputOptions::default();
+    let quota = 1 << 20;
+    let receiver = Running::start_with(
+        "127.0.0.1:0",
+        dir.path(),
+        Security::Plain,
+        options,
+        Some(quota),
+    );
+    // Each stream has a channel of its own: the space for the final counters would be 40 MB.
+    let streams = (0..20_000).map(|n| synthetic::fake::name(&format!("c{n}"), 0));
+    let hostile = Message::Hello(Hello::Send(Sent {
+        host: "hostile".to_owned(),
+        uuid: Uuid::from_bytes(UUID),
+        streams: streams.collect(),
+    }));
+    let refused = |message: &Message| match &*answers(&receiver, &message.to_bytes()) {
+        [Message::Refused {
+            reason,
+            lasting: false,
+        }] => reason.contains("--quota"),
+        _ => false,
+    };
+    assert!(refused(&hostile));
+    assert!(used(dir.path()) <= quota);
+    // Small ones are counted, too: each leaves a directory.
+    assert!((0..1000).any(|n| refused(&hello(&format!("h{n}"), UUID))));
+    assert!(used(dir.path()) <= quota);
+}
+
+#[test]
+fn chunks_are_counted_before_they_take_space() {
+    let dir = temporary();
+    let rotate = Rotate {
+        every: Every::Size(4096),
+        keep: None,
+    };
+    let options = OutputOptions {
+        rotate: Some(rotate),
+        ..OutputOptions::default()
+    };
+    let quota = 1 << 20;
+    let (address, security) = ("127.0.0.1:0", Security::Plain);
+    let receiver = Running::start_with(address, dir.path(), security, options, Some(quota));
+    let name = synthetic::fake::name("channel0", 0);
+    let text = synthetic::metadata(UUID, Layout::Compact) + &" ".repeat(100_000);
+    let stream = Message::Stream { number: 0, name };
+    let begin = [hello("a", UUID), Message::Metadata(text), stream];
+    let mut bytes: Vec<u8> = begin.iter().flat_map(Message::to_bytes).collect();
+    // Each packet begins a chunk, which has the description again.
+    for sequence in 0..100 {
+        let (_, packet) = small_packet(0, sequence);
+        let size = packet.len() as u32;
+        bytes.extend(Message::Packet { number: 0, size }.to_bytes());
+        bytes.extend(packet);
+    }
+    let mut peer = TcpStream::connect(&receiver.address).unwrap();
+    let _ = peer.write_all(&bytes);
+    wait_until("it is refused", || receiver.has_said("--quota"));
+    assert!(used(dir.path()) <= quota);
 }
 
 #[test]

@@ -25,7 +25,7 @@ mod writing;
 pub use chunks::Chunks;
 pub use claim::Claim;
 pub use output::{make_dir, replace, Output, OutputOptions, METADATA_NEW};
-pub use recording::Recording;
+pub use recording::{reserved, Recording};
 pub use rotate::{Every, Rotate};
 pub use trace::{areas, is_trace, Trace};
 pub use writing::Writing;

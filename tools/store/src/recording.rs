@@ -32,6 +32,13 @@ const LINE: u64 = 512;
 /// Lines before the tables, with room for more.
 const HEAD_LINES: usize = 8;
 
+/// Bytes that are reserved for the file of a trace with these `streams`, and with `part` lines about its place.
+pub fn reserved(streams: &[StreamName], part: usize) -> u64 {
+    let channels: BTreeSet<_> = streams.iter().map(|stream| &stream.channel).collect();
+    // A channel has its name, the names of columns, and a total.
+    LINE * (streams.len() + 3 * channels.len() + part + HEAD_LINES) as u64
+}
+
 /// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recording {
@@ -163,10 +170,7 @@ impl RecordingFile {
     ) -> Result<Self> {
         let path = dir.join(RECORDING);
         let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
-        let channels: BTreeSet<_> = streams.iter().map(|stream| &stream.channel).collect();
-        // A channel has its name, the names of columns, and a total.
-        let tables = streams.len() + 3 * channels.len();
-        let lines = tables + part.iter().map(Part::lines).sum::<usize>() + HEAD_LINES;
+        let bytes = reserved(streams, part.as_ref().map_or(0, Part::lines));
         let this = Self {
             path,
             file,
@@ -177,7 +181,7 @@ impl RecordingFile {
             .set_file(&this.file)
             .and_then(|()| this.write(State::Writing, 0, ""))
             // After the write, which truncates the file and releases the rest.
-            .and_then(|()| this.reserve(LINE * lines as u64))
+            .and_then(|()| this.reserve(bytes))
             .map_err(Error::write(&this.path))?;
         Ok(this)
     }

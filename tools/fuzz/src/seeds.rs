@@ -282,7 +282,15 @@ fn frame(kind: u32, length: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes(), &length.to_le_bytes(), body].concat()
 }
 
-const TEXTS: [(&str, &str, &str); 70] = [
+const TEXTS: [(&str, &str, &str); 74] = [
+    (
+        "http",
+        "metrics",
+        "\u{5}GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: application/openmetrics-text;version=1.0.0\r\n\r\n",
+    ),
+    ("http", "repeated", "\u{1}GET /?a HTTP/1.0\naccept: x\nACCEPT:y\n\nrest"),
+    ("http", "post", "\u{7f}POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"),
+    ("http", "half", "\u{2}GET / HTTP/1.1\r\nHost: a\r\n"),
     (
         "filter",
         "numbers",

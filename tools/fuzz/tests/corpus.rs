@@ -34,7 +34,7 @@ macro_rules! replayed {
     };
 }
 
-replayed! { config description dynamic elf events filter frames mappings maps metadata packets patterns receiver recording region sizes state stats symbols trace triggers }
+replayed! { config description dynamic elf events filter frames http mappings maps metadata packets patterns receiver recording region sizes state stats symbols trace triggers }
 
 #[test]
 fn all_folders_have_a_target() {

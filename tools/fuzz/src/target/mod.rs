@@ -9,6 +9,7 @@ mod elf;
 mod events;
 mod filter;
 mod frames;
+mod http;
 mod labels;
 mod mappings;
 mod maps;
@@ -43,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     target("events", events::check),
     target("filter", filter::check),
     target("frames", frames::check),
+    target("http", http::check),
     target("mappings", mappings::check),
     target("maps", maps::check),
     target("metadata", metadata::check),

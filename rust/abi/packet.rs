@@ -25,8 +25,8 @@ pub struct PacketHeader {
     pub stream_instance_id: u64,
     /// Clock value of the reservation that opened the packet.
     pub timestamp_begin: u64,
-    /// Clock value of the reservation that closed the packet. It is not before any record of the
-    /// packet, and not after any record of the next one.
+    /// Clock value of the reservation that closed the packet, or of the trace's stop if that was
+    /// earlier. It is not before any record of the packet, and not after any record of the next one.
     pub timestamp_end: u64,
     /// Number of bits that contain headers and records.
     pub content_size: u64,

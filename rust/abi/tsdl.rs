@@ -10,6 +10,10 @@ use super::header::Layout;
 use super::schema::{Field, FieldType, Integer, Label, Shown};
 use core::fmt::{Result, Write};
 
+/// Entry of the environment that says where the last packets of a trace end. Its value is `stop`: at the
+/// stop of the trace. Without the entry, they end when they were closed, up to a second after the stop.
+pub const TRACE_END: &str = "trace_end";
+
 /// The trace's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock<'a> {
@@ -135,6 +139,7 @@ env {{
 	trace_name = \"{}\";
 	trace_creation_datetime = \"{}\";
 	rtrace_version = \"{}\";
+	{TRACE_END} = \"stop\";
 {}}};
 
 clock {{

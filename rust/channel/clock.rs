@@ -118,48 +118,75 @@ impl ClockKind {
     }
 }
 
-/// Ticks that a trace's clock has missed since the trace began: the machine slept, or the time stamp
-/// counter started over.
-pub(crate) struct Missed {
+/// The time of a trace: a reading of its clock, plus the ticks that the clock has missed since the trace
+/// began, because the machine slept or the time stamp counter started over. It ends at the trace's stop.
+pub(crate) struct TraceTime {
     clock: ClockKind,
-    ticks: SharedWord,
+    missed: SharedWord,
+    /// Time of the stop; `u64::MAX` before.
+    stop: SharedWord,
+    /// The same; `u64::MAX` until all records are complete.
+    end: SharedWord,
 }
 
-impl Missed {
+impl TraceTime {
     /// Of a trace that begins now.
     pub(crate) fn new(clock: ClockKind) -> Self {
         Self {
             clock,
-            ticks: SharedWord::new(0),
+            missed: SharedWord::new(0),
+            stop: SharedWord::new(u64::MAX),
+            end: SharedWord::new(u64::MAX),
         }
     }
 
-    /// Number of the ticks. Any context, NMI included.
-    pub(crate) fn ticks(&self) -> u64 {
-        self.ticks.load()
+    /// Number of missed ticks. Any context, NMI included.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed.load()
     }
 
     /// The current time, as records have it.
     pub(crate) fn now(&self) -> u64 {
-        self.clock.now().wrapping_add(self.ticks())
+        self.clock.now().wrapping_add(self.missed())
+    }
+
+    /// Notes that the trace stops now, unless it has stopped before. The caller has closed the gates. A context
+    /// that is inside may still record, at a later time. Any context, NMI included.
+    pub(crate) fn stop(&self) {
+        self.stop.compare_exchange(u64::MAX, self.now());
+    }
+
+    /// Whether the trace has stopped. Any context, NMI included.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load() != u64::MAX
+    }
+
+    /// Ends the trace at its stop. All records are complete.
+    pub(crate) fn end_at_stop(&self) {
+        self.end.store(self.stop.load());
+    }
+
+    /// The end of the trace; `u64::MAX` before [`end_at_stop`](Self::end_at_stop). Any context, NMI included.
+    pub(super) fn end(&self) -> u64 {
+        self.end.load()
     }
 }
 
 /// Corrects the times of a trace after leaps of its clock.
 pub(crate) struct ClockFollower {
-    missed: Arc<Missed>,
+    time: Arc<TraceTime>,
     channels: KVec<Arc<Channel>>,
 }
 
 impl ClockFollower {
-    /// Follows the clock for the channels of a trace. Their buffers add `missed` to the clock's readings.
-    pub(crate) fn new(missed: &Arc<Missed>, channels: &[Arc<Channel>]) -> Result<Self> {
+    /// Follows the clock for the channels of a trace. Their buffers add the missed ticks to the clock's readings.
+    pub(crate) fn new(time: &Arc<TraceTime>, channels: &[Arc<Channel>]) -> Result<Self> {
         let mut all = KVec::with_capacity(channels.len(), GFP_KERNEL)?;
         for channel in channels {
             all.push(channel.clone(), GFP_KERNEL)?;
         }
         Ok(Self {
-            missed: missed.clone(),
+            time: time.clone(),
             channels: all,
         })
     }
@@ -167,13 +194,13 @@ impl ClockFollower {
 
 impl clock::FollowClock for ClockFollower {
     fn leapt(&self, leap: &Leap) {
-        let more = match self.missed.clock {
+        let more = match self.time.clock {
             ClockKind::Tsc { .. } => leap.ticks,
             ClockKind::Monotonic => leap.slept,
         };
         if more != 0 {
-            let ticks = &self.missed.ticks;
-            ticks.store(ticks.load().wrapping_add(more));
+            let missed = &self.time.missed;
+            missed.store(missed.load().wrapping_add(more));
             // Set after the ticks, so that each stopped context adds them.
             for channel in &self.channels {
                 channel.watch_gates();

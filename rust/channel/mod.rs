@@ -39,7 +39,7 @@ use crate::sys::hotplug;
 use crate::sys::percpu::{OnceArc, PerCpu};
 use crate::sys::timer::Timer;
 use aux::AuxArea;
-use clock::{ClockKind, Missed};
+use clock::{ClockKind, TraceTime};
 use config::Config;
 use cpus::CpuSet;
 use dump::{ListedBuffer, ListedTrace};
@@ -92,8 +92,8 @@ pub(crate) struct Setup {
     pub(crate) layout: Layout,
     /// The clock of all its times.
     pub(crate) clock: ClockKind,
-    /// Ticks that the clock has missed since the trace began.
-    pub(crate) missed: Arc<Missed>,
+    /// The trace's time, which all its channels share.
+    pub(crate) time: Arc<TraceTime>,
     /// The trace's identity, in each packet's header.
     pub(crate) uuid: Uuid,
     /// The channel's stream class in the trace.
@@ -218,7 +218,7 @@ impl Channel {
         cpu::possible().for_each(|cpu| self.buffers.close(cpu));
     }
 
-    /// Makes each context that enters a gate take the slow path, which adds the [`Missed`] ticks. Any context.
+    /// Makes each context that enters a gate take the slow path, which adds the missed ticks. Any context.
     fn watch_gates(&self) {
         cpu::possible().for_each(|cpu| self.buffers.watch(cpu));
     }
@@ -287,11 +287,11 @@ impl Channel {
     }
 
     /// Closes the packet being written on `cpu`. Runs on that CPU, or on another one if `cpu` is isolated or
-    /// offline. May sleep.
+    /// offline. Does nothing after a stop, which closes the packet itself. May sleep.
     pub(crate) fn flush(&self, cpu: u32) -> Result {
         match self.stream(cpu) {
-            Some(stream) => writer::flush(self.buffers.ways(), stream),
-            None => Ok(()),
+            Some(stream) if !stream.is_stopped() => writer::flush(self.buffers.ways(), stream),
+            _ => Ok(()),
         }
     }
 
@@ -300,7 +300,7 @@ impl Channel {
     pub(crate) fn finish(&self) {
         for cpu in cpu::possible() {
             if let Some(stream) = self.stream(cpu) {
-                self.flush_last(cpu, stream);
+                self.flush_last(stream);
                 stream.finish();
             }
             if let Some(area) = self.area(cpu) {
@@ -309,13 +309,13 @@ impl Channel {
         }
     }
 
-    /// Closes the last packet of `cpu`. Recording has ended.
-    fn flush_last(&self, cpu: u32, stream: &Stream) {
+    /// Closes the last packet of a stream. Recording has ended.
+    fn flush_last(&self, stream: &Stream) {
         if stream.ring().platform().is_isolated {
             writer::flush_here(stream);
         } else {
             // A reader may be asleep; the flush of an online CPU cannot fail.
-            let _ = self.flush(cpu);
+            let _ = writer::flush(self.buffers.ways(), stream);
         }
     }
 
@@ -360,7 +360,7 @@ impl Channel {
         if let Some(place) = self.buffers.place(cpu) {
             place.set(buffer);
         }
-        if self.setup.missed.ticks() != 0 {
+        if self.setup.time.missed() != 0 {
             self.buffers.watch(cpu);
         }
         if self.is_active() {
@@ -450,7 +450,7 @@ impl Channel {
                     Location {
                         area,
                         listed,
-                        missed: setup.missed.clone(),
+                        time: setup.time.clone(),
                     },
                     GFP_KERNEL,
                 )?,

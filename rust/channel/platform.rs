@@ -2,7 +2,7 @@
 
 //! The kernel, as a platform of the ring and of the write side.
 
-use super::clock::Missed;
+use super::clock::TraceTime;
 use super::dump::ListedBuffer;
 use super::region::ReservedArea;
 use super::wakeup;
@@ -78,8 +78,8 @@ pub(super) struct Location {
     pub(super) area: Option<ReservedArea>,
     /// The buffer's entry in the list for dumps.
     pub(super) listed: ListedBuffer,
-    /// Ticks that the trace's clock has missed.
-    pub(super) missed: Arc<Missed>,
+    /// The trace's time.
+    pub(super) time: Arc<TraceTime>,
 }
 
 // Slots are read when their kernel is gone: in reserved memory after the next boot, and in a dump.
@@ -141,7 +141,11 @@ impl record::platform::WritePlatform for Kernel {
     }
 
     fn missed(&self) -> u64 {
-        self.location.missed.ticks()
+        self.location.time.missed()
+    }
+
+    fn stopped(&self) -> u64 {
+        self.location.time.end()
     }
 
     fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {

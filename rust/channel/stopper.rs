@@ -77,10 +77,14 @@ impl Stopper {
         }
     }
 
-    /// Closes all gates.
+    /// Closes all gates, and notes the time of the stop.
     fn close(&self, guard: &NoPreempt) {
-        for channel in self.channels.get(guard).into_iter().flatten() {
+        let channels = || self.channels.get(guard).into_iter().flatten();
+        for channel in channels() {
             channel.close();
+        }
+        for channel in channels() {
+            channel.setup().time.stop();
         }
     }
 

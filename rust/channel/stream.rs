@@ -59,6 +59,12 @@ impl Stream {
         self.buffer.ring()
     }
 
+    /// Whether the trace has stopped. The stop then closes the packet being written, at the time of the stop, and
+    /// no other code does. Any context.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.ring().platform().location.time.is_stopped()
+    }
+
     /// Whether the trace is over and all its records are in packets. The caller reads this before the ring.
     pub(super) fn is_finished(&self) -> bool {
         self.finished.load_acquire() != 0

@@ -147,7 +147,7 @@ impl Switch {
     /// Each switch period, in an interrupt on the buffer's CPU, or on another one if that CPU is isolated.
     pub(super) fn tick(&self) {
         // A flight recorder that nobody reads keeps its packets full.
-        if self.stream.wakeup.is_open() {
+        if self.stream.wakeup.is_open() && !self.stream.is_stopped() {
             match &self.deputy {
                 Some(deputy) => deputy.ask(),
                 None => self.stream.buffer().flush(),

@@ -58,6 +58,9 @@ pub struct Buffer<P: WritePlatform> {
     memory: Memory<P::Pages>,
     /// Time of the last record. If records nest, it may be the time of a slightly earlier record.
     last_time: P::Local,
+    /// Latest time of a record that was reserved in [`reserve_any`](Self::reserve_any), as every nested
+    /// record is, or of a flush. The later of this and `last_time` is exact once all records are complete.
+    last_any: P::Local,
     clock: TraceClock<P>,
     identity: Identity,
     packets: P::Local,
@@ -112,6 +115,7 @@ impl<P: WritePlatform> Buffer<P> {
             ring,
             memory: Memory::new(pages),
             last_time: P::Local::new(0),
+            last_any: P::Local::new(0),
             clock,
             identity,
             packets: P::Local::new(0),
@@ -367,6 +371,7 @@ impl<P: WritePlatform> Buffer<P> {
         };
         // The ring counts a refusal.
         let switched = self.ring.reserve(stamp).ok()?;
+        self.raise_last_any(switched.record.time);
         if let Some(closed) = switched.closed {
             self.close(closed);
         }
@@ -411,8 +416,22 @@ impl<P: WritePlatform> Buffer<P> {
         self.wakeup.packet_ready(|| self.ring.unread());
     }
 
-    fn now(&self) -> u64 {
-        self.clock_time().max(self.last_time.load())
+    /// Raises `last_any` to `time`. A nested context may raise it more in between.
+    fn raise_last_any(&self, time: u64) {
+        loop {
+            let last = self.last_any.load();
+            if last >= time || self.last_any.compare_exchange(last, time) {
+                return;
+            }
+        }
+    }
+
+    /// Returns the end of a packet that is closed before it is full: the time, but at most that of the trace's
+    /// stop, and at least that of the last record.
+    fn end(&self) -> u64 {
+        let last = self.last_time.load().max(self.last_any.load());
+        let stopped = self.ring.platform().stopped();
+        self.clock_time().min(stopped).max(last)
     }
 
     /// Returns the trace's time: a reading of its clock, plus the ticks that the clock has missed.
@@ -436,9 +455,10 @@ impl<P: WritePlatform> Buffer<P> {
     /// the buffer's CPU, or elsewhere in one of three cases: the caller keeps that CPU offline, is
     /// the [`Deputy`](super::gate::Deputy) of its gate, or no record can be written any more.
     pub fn flush(&self) {
-        if let Some(closed) = self.ring.switch(|| self.now()) {
+        if let Some(closed) = self.ring.switch(|| self.end()) {
             // For the records of interrupted contexts: see `TraceClock`.
             self.last_time.store(closed.time);
+            self.raise_last_any(closed.time);
             self.close(closed);
         }
     }
@@ -489,7 +509,7 @@ impl<P: WritePlatform> Buffer<P> {
     /// Reports losses that no packet has reported, in an empty packet, if there is room for one.
     /// Only after the last record was written; one caller at a time.
     pub fn report_losses(&self) {
-        if let Some((opened, closed)) = self.ring.report_losses(|| self.now()) {
+        if let Some((opened, closed)) = self.ring.report_losses(|| self.end()) {
             packet::open::<P>(&self.memory, &opened, self.identity);
             let header = self.ring.commit_header(opened);
             self.close(closed);

@@ -51,6 +51,12 @@ pub trait WritePlatform: ring::platform::Platform {
         0
     }
 
+    /// Time at which the trace stopped. `u64::MAX` until all its records are complete. Any CPU, any
+    /// context, NMI included.
+    fn stopped(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Allocates a ring's slots, in order. `slot` makes each by its index. Called once, before
     /// [`pages`](Self::pages). [`None`]: out of memory. May sleep.
     fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots>;

@@ -10,7 +10,7 @@ use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::aux_stats::AuxTable;
-use crate::channel::clock::{ClockFollower, Missed};
+use crate::channel::clock::{ClockFollower, TraceTime};
 use crate::channel::dump::ListedTrace;
 use crate::channel::region::Recorded;
 use crate::channel::stats::StatsTable;
@@ -40,6 +40,7 @@ pub(super) struct Recording {
     /// metadata describes the event until the recording is stopped.
     builtins: Arc<BuiltinProbes>,
     stopper: Arc<Stopper>,
+    time: Arc<TraceTime>,
     /// [`None`] after the stop.
     #[pin]
     attached: Mutex<Option<Attached>>,
@@ -113,7 +114,7 @@ pub(super) fn start(
 
     let listed = ListedTrace::new(&session.shared.listing, uuid, text.as_str())?;
 
-    let missed = Arc::new(Missed::new(settings.clock), GFP_KERNEL)?;
+    let time = Arc::new(TraceTime::new(settings.clock), GFP_KERNEL)?;
     let (mut channels, mut readable) = (KVec::new(), KVec::new());
     for ((id, channel), numbers) in settings.channels().zip(&numbered) {
         let (layout, contexts) = (numbers.layout(), channel.contexts.clone());
@@ -123,7 +124,7 @@ pub(super) fn start(
             name: channel.name.clone(),
             layout,
             clock: settings.clock,
-            missed: missed.clone(),
+            time: time.clone(),
             uuid,
             stream_id: id.stream_id(),
             stopper: session.stopper.clone(),
@@ -173,7 +174,7 @@ pub(super) fn start(
             ),
         )?,
         _watches: watches,
-        _clock: clock::ClockWatch::new(ClockFollower::new(&missed, &channels)?)?,
+        _clock: clock::ClockWatch::new(ClockFollower::new(&time, &channels)?)?,
     };
     let builtin = match settings.marker_channel {
         Some(id) => {
@@ -188,6 +189,7 @@ pub(super) fn start(
         builtin,
         builtins: session.builtins.clone(),
         stopper: session.stopper.clone(),
+        time,
         attached <- new_mutex!(Some(attached)),
     });
     let recording = Arc::pin_init(recording, GFP_KERNEL)?;
@@ -272,12 +274,13 @@ impl Recording {
         let Some(attached) = self.attached.lock().take() else {
             return;
         };
-        // All channels stop first. Then the probes are detached, with a wait for running ones. Then the timers
-        // end, and each CPU closes its open packet. Last, `finish` closes the packets of offline CPUs and lets
-        // readers see the end.
+        // All channels stop first, which is the end of the trace. Then the probes are detached, with a wait for
+        // running ones. Then the timers end, and each CPU closes its open packet. Last, `finish` closes the packets
+        // of offline CPUs and lets readers see the end.
         for channel in &self.channels {
             channel.stop();
         }
+        self.time.stop();
         // Waits once for contexts that record a built-in event, if any was recorded.
         let mut retired = Retired::new();
         for builtin in Builtin::ALL {
@@ -285,7 +288,15 @@ impl Recording {
         }
         drop(retired);
         self.stopper.end();
-        drop(attached);
+        let Attached {
+            probes,
+            _watches: watches,
+            _clock: clock,
+        } = attached;
+        drop(probes);
+        self.time.end_at_stop();
+        // The drop of the watches flushes.
+        drop((watches, clock));
         for channel in &self.channels {
             channel.finish();
         }

@@ -10,7 +10,7 @@ mod pending;
 mod source;
 
 use super::{Session, Trace};
-use crate::channel::clock::{ClockKind, Missed};
+use crate::channel::clock::{ClockKind, TraceTime};
 use crate::sys::cpu;
 use crate::sys::errno::enodata;
 use crate::sys::wait::{sleep, PollTable};
@@ -33,7 +33,7 @@ const PAUSE_MS: u32 = 100;
 pub(crate) struct Lines {
     trace: Arc<Trace>,
     clock: ClockKind,
-    missed: Arc<Missed>,
+    time: Arc<TraceTime>,
     /// Whether addresses of the kernel are hidden.
     hides: bool,
     #[pin]
@@ -74,12 +74,12 @@ impl Lines {
         reading.open_streams(&trace, hides)?;
         let buffers = trace.channels().find_map(|channel| channel.buffers().ok());
         let buffers = buffers.ok_or_else(enodata)?;
-        let (clock, missed) = (buffers.setup().clock, buffers.setup().missed.clone());
+        let (clock, time) = (buffers.setup().clock, buffers.setup().time.clone());
         KBox::pin_init(
             pin_init!(Self {
                 trace,
                 clock,
-                missed,
+                time,
                 hides,
                 reading <- new_mutex!(reading),
             }),
@@ -150,7 +150,7 @@ impl Lines {
                 Err(error) => return Err(error),
             }
             // Read before the flush: later events belong to the next round.
-            reading.until = self.missed.now();
+            reading.until = self.time.now();
             for source in &mut reading.sources {
                 source.flush()?;
             }

@@ -13,7 +13,8 @@ mod slots;
 mod tails;
 
 use platform::{
-    at_level, interrupt_after_clock, preemption_is_disabled, set_time, Announced, OneCpu,
+    at_level, interrupt_after_clock, preemption_is_disabled, set_stopped, set_time, Announced,
+    OneCpu,
 };
 use rtrace_abi::header::Layout;
 use rtrace_abi::packet::{PacketHeader, MAGIC};
@@ -220,6 +221,26 @@ fn a_packet_is_laid_out_as_the_abi_says() {
     assert_eq!(field!(packet, u32, cpu_id), CPU);
     let records = [compact(3, 100, 0xaaaa_aaaa), compact(3, 150, 0xbbbb_bbbb)];
     assert_eq!(packet.content, records.concat());
+}
+
+#[test]
+fn a_packet_ends_at_the_stop_and_not_before_its_last_record() {
+    for (stopped, end) in [(u64::MAX, 300), (200, 200), (120, 150)] {
+        let trace = Trace::new(Mode::Discard, TraceClock::tsc());
+        let label = RecordLabel::in_layout(1, Layout::Compact);
+        for time in [100, 150] {
+            set_time(time);
+            trace.record::<CompactTsc>(&label, 0);
+        }
+        set_time(300);
+        set_stopped(stopped);
+        trace.buffer.flush();
+        set_stopped(u64::MAX);
+        let [packet] = &trace.packets()[..] else {
+            panic!("not one packet");
+        };
+        assert_eq!(field!(packet, u64, timestamp_end), end);
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ thread_local! {
     static TICK: Cell<u64> = const { Cell::new(0) };
     /// Ticks that the clocks have missed.
     static MISSED: Cell<u64> = const { Cell::new(0) };
+    /// Time of the trace's stop.
+    static STOPPED: Cell<u64> = const { Cell::new(u64::MAX) };
     /// Events between accesses, in their order.
     static COMING: RefCell<VecDeque<Coming>> = const { RefCell::new(VecDeque::new()) };
 }
@@ -41,6 +43,11 @@ pub fn set_lag(lag: u64) {
 /// Sets the ticks that the clocks have missed.
 pub fn set_missed(ticks: u64) {
     MISSED.set(ticks);
+}
+
+/// Stops the trace at this time. All records are complete.
+pub fn set_stopped(time: u64) {
+    STOPPED.set(time);
 }
 
 /// An event between two accesses.
@@ -183,6 +190,11 @@ impl WritePlatform for OneCpu {
     fn missed(&self) -> u64 {
         access();
         MISSED.get()
+    }
+
+    fn stopped(&self) -> u64 {
+        access();
+        STOPPED.get()
     }
 
     fn slots(&mut self, count: usize, slot: impl FnMut(u64) -> Slot<Self>) -> Option<Self::Slots> {

@@ -11,7 +11,7 @@
 //! announcements.
 
 use super::platform::{
-    at_level, comes, nothing_comes, preemption_is_disabled, set_lag, set_tick, set_time,
+    at_level, comes, nothing_comes, preemption_is_disabled, set_lag, set_stopped, set_tick, set_time,
 };
 use super::{field, Packet, Trace, CPU, UUID};
 use rtrace_abi::header::Layout;
@@ -47,6 +47,8 @@ struct Setup {
     /// Uses the clock that may go back, instead of the time stamp counter.
     monotonic: bool,
     before: Before,
+    /// Stops the trace before its records, so that each packet ends at its last record.
+    is_stopped: bool,
 }
 
 /// State of the buffer when the thread records.
@@ -109,6 +111,7 @@ const LARGE: usize = 172;
 
 struct Run {
     monotonic: bool,
+    is_stopped: bool,
     trace: Trace,
     reader: RefCell<Reader>,
     packets: RefCell<Vec<Packet>>,
@@ -121,6 +124,7 @@ impl Run {
             mode,
             monotonic,
             before,
+            is_stopped,
         } = setup;
         set_time(1000);
         set_tick(1);
@@ -133,6 +137,7 @@ impl Run {
         let reader = RefCell::new(trace.buffer.ring().reader());
         let run = Rc::new(Self {
             monotonic,
+            is_stopped,
             trace,
             reader,
             packets: RefCell::default(),
@@ -187,17 +192,22 @@ impl Run {
     /// Ends the trace, and checks all that a reader can see of it.
     fn check(self: &Rc<Self>) {
         assert!(!preemption_is_disabled());
-        // Each level that may interrupt can still record.
-        for level in [Softirq, Interrupt, Nmi(0)] {
-            self.comes(Coming::Record(level, SMALL), 3);
-        }
-        self.fire(SMALL);
-        assert_eq!(nothing_comes(), 0);
         let buffer = &self.trace.buffer;
+        if self.is_stopped {
+            set_stopped(0);
+        } else {
+            // Each level that may interrupt can still record.
+            for level in [Softirq, Interrupt, Nmi(0)] {
+                self.comes(Coming::Record(level, SMALL), 3);
+            }
+            self.fire(SMALL);
+            assert_eq!(nothing_comes(), 0);
+        }
         buffer.flush();
         self.read();
         buffer.report_losses();
         self.read();
+        set_stopped(u64::MAX);
         let (ring, lost) = (buffer.ring(), buffer.ring().lost());
         let packets = self.packets.borrow();
         let fired = u64::from(self.fired.get());
@@ -286,7 +296,7 @@ fn search(setup: Setup, size: usize, coming: &[Coming]) -> u64 {
 }
 
 /// Searches all single events and all pairs of events.
-fn search_all(mode: Mode, monotonic: bool) {
+fn search_all(mode: Mode, monotonic: bool, is_stopped: bool) {
     let mut runs = 0;
     for before in [
         Before::Empty,
@@ -297,6 +307,7 @@ fn search_all(mode: Mode, monotonic: bool) {
             mode,
             monotonic,
             before,
+            is_stopped,
         };
         for size in [SMALL, MEDIUM] {
             for first in COMINGS {
@@ -322,20 +333,30 @@ fn search_all(mode: Mode, monotonic: bool) {
 
 #[test]
 fn discard() {
-    search_all(Mode::Discard, false);
+    search_all(Mode::Discard, false, false);
 }
 
 #[test]
 fn discard_by_a_clock_that_steps_back() {
-    search_all(Mode::Discard, true);
+    search_all(Mode::Discard, true, false);
 }
 
 #[test]
 fn overwrite() {
-    search_all(Mode::Overwrite, false);
+    search_all(Mode::Overwrite, false, false);
 }
 
 #[test]
 fn overwrite_by_a_clock_that_steps_back() {
-    search_all(Mode::Overwrite, true);
+    search_all(Mode::Overwrite, true, false);
+}
+
+#[test]
+fn stopped() {
+    search_all(Mode::Discard, false, true);
+}
+
+#[test]
+fn stopped_by_a_clock_that_steps_back() {
+    search_all(Mode::Overwrite, true, true);
 }

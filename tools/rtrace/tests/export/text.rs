@@ -194,7 +194,9 @@ fn the_first_switch_names_the_thread_before_it() {
     assert_eq!(task(vec![close(first(4, S)), second(5, later)]), "sh-7");
     // The switch from the first thread may be lost.
     assert_eq!(task(vec![close(first(0, S)), second(2, later)]), "<...>-?");
-    let discarded = second(2, later + US);
-    let lossy = packet(0, 1, later).discarded(1).close(later + US, 8);
-    assert_eq!(task(vec![close(first(0, S)), lossy, discarded]), "<...>-?");
+    let lossy = packet(0, 1, later).discarded(1);
+    let lossy = lossy
+        .switch(later + US, SHELL, IDLE)
+        .close(later + 2 * US, 8);
+    assert_eq!(task(vec![close(first(0, S)), lossy]), "<...>-?");
 }

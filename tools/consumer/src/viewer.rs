@@ -90,7 +90,7 @@ impl<V: View> Sink for Viewer<V> {
     }
 
     fn open(&mut self, stream: &StreamName) -> Result<usize> {
-        Ok(self.feed.open(stream))
+        self.feed.open(stream)
     }
 
     fn last(&self, stream: usize) -> Option<u64> {

@@ -53,7 +53,7 @@ fn feed(cpus: u32) -> Feed {
         .unwrap();
     for cpu in 0..cpus {
         assert_eq!(
-            feed.open(&synthetic::fake::name("channel0", cpu)),
+            feed.open(&synthetic::fake::name("channel0", cpu)).unwrap(),
             cpu as usize
         );
     }
@@ -138,26 +138,51 @@ fn what_cannot_be_is_refused() {
     assert!(error.contains("timestamp_begin is 0"), "{error}");
     assert!(error.contains(&format!("at byte {size}")), "{error}");
     let mut early = Feed::default();
-    early.open(&synthetic::fake::name("channel0", 0));
+    early.open(&synthetic::fake::name("channel0", 0)).unwrap();
     let error = early.push(0, good).unwrap_err().to_string();
     assert!(error.contains("before the description"), "{error}");
 }
 
 #[test]
-fn an_error_is_the_end() {
+fn a_damaged_event_is_an_item_and_the_rest_follows() {
     let mut feed = feed(2);
     let bad = packet(0, 0, 0).softirq(9, 0).event(30, 10, &[]);
     feed.push(0, bad.close(20, 8)).unwrap();
     feed.push(1, packet(1, 0, 0).softirq(15, 0).close(20, 8))
         .unwrap();
-    let error = loop {
-        match feed.next_item(u64::MAX) {
-            Ok(item) => assert!(item.is_some()),
-            Err(error) => break error.to_string(),
-        }
+    feed.push(0, packet(0, 1, 30).softirq(31, 0).close(40, 8))
+        .unwrap();
+    let items = read(&mut feed, u64::MAX);
+    let texts: Vec<_> = items.iter().map(|(_, text)| text.as_str()).collect();
+    let (damages, others): (Vec<_>, Vec<_>) =
+        texts.into_iter().partition(|text| text.contains("damaged"));
+    let expected = [
+        "packet 0", "packet 0", "event 9", "event 15", "whole 20", "packet 1", "event 31",
+    ];
+    assert_eq!(others, expected);
+    let [damage] = damages.as_slice() else {
+        panic!("{damages:?}");
     };
-    assert!(error.contains("an event of unknown id 30"), "{error}");
-    assert!(feed.next_item(u64::MAX).unwrap().is_none());
+    assert!(damage.contains("channel0_cpu0: at byte "), "{damage}");
+    assert!(damage.contains("an event of unknown id 30"), "{damage}");
+    assert_eq!(feed.bytes(), 0);
+}
+
+/// A later description has more events, which the packets after it may contain.
+#[test]
+fn a_description_grows() {
+    let mut feed = feed(1);
+    feed.push(0, packet(0, 0, 0).softirq(9, 0).close(20, 8))
+        .unwrap();
+    assert_eq!(read(&mut feed, 5).len(), 1);
+    let first = synthetic::metadata(UUID, Layout::Compact);
+    let next = "event { name = \"new\"; id = 30; stream_id = 0; fields := struct {}; };";
+    feed.describe(&(first + next)).unwrap();
+    feed.push(0, packet(0, 1, 30).event(30, 31, &[]).close(40, 8))
+        .unwrap();
+    let items = read(&mut feed, u64::MAX);
+    let texts: Vec<_> = items.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts, ["event 9", "packet 1", "event 31"]);
 }
 
 /// In each of several rounds of 100 ticks, each CPU has a packet with events at these times, or is silent.

@@ -72,6 +72,8 @@ pub(super) enum Rest {
     More,
     /// An event that does not fit a window.
     Long,
+    /// No item, until another packet arrives.
+    Waiting,
     /// No item: the stream is over.
     Over,
 }

@@ -278,11 +278,10 @@ impl<'a> Events<'a> {
         class: &'a StreamClass,
         packet: &PacketAt,
         bytes: &'a [u8],
-        position: Position,
     ) -> Self {
         Self {
             path,
-            scan: Scan::new(class, packet, position),
+            scan: Scan::new(class, packet, Position::begin(packet)),
             base: packet.offset + PacketHeader::SIZE as u64,
             bytes,
         }
@@ -291,15 +290,6 @@ impl<'a> Events<'a> {
     /// The position after the last event.
     pub(super) fn position(&self) -> Position {
         self.scan.position
-    }
-
-    /// The time of the next event. [`None`]: there is none. If the event is corrupt, the time of the previous event.
-    pub(super) fn next_time(&self) -> Option<u64> {
-        self.scan.next_time(self.rest())
-    }
-
-    fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.scan.position.at..).unwrap_or_default()
     }
 }
 

@@ -2,14 +2,12 @@
 
 //! Reads the packet headers of a stream file.
 
+use crate::bytes::Bytes;
 use memchr::memmem::Finder;
 use rtrace_abi::packet::{PacketHeader, MAGIC};
-use rustix::fs::{seek, SeekFrom};
-use rustix::io::Errno;
-use std::borrow::{Borrow, Cow};
+use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
 use std::path::Path;
 use system::{Error, Result};
 use uuid::Uuid;
@@ -79,12 +77,12 @@ pub struct PacketHeaders<'a, F> {
     start: OnceCell<Finder<'static>>,
 }
 
-impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
+impl<'a, F: Bytes> PacketHeaders<'a, F> {
     /// Begins at the start of `file`, whose name is `path`. If `uuid` is given, every packet must belong to that
     /// trace.
     pub fn new(path: impl Into<Cow<'a, Path>>, file: F, uuid: Option<Uuid>) -> Result<Self> {
         let path = path.into();
-        let length = file.borrow().metadata().map_err(Error::read(&path))?.len();
+        let length = file.length().map_err(Error::read(&path))?;
         Ok(Self {
             path,
             file,
@@ -98,6 +96,27 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
     /// The file's name.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Reads only these bytes, at whose beginning a packet begins.
+    pub(super) fn within(&mut self, range: Range<u64>) {
+        self.at = range.start.min(self.length);
+        self.length = self.length.min(range.end);
+    }
+
+    /// The bytes.
+    pub(super) fn file(&self) -> &F {
+        &self.file
+    }
+
+    /// The bytes.
+    pub(super) fn file_mut(&mut self) -> &mut F {
+        &mut self.file
+    }
+
+    /// Reads up to `length`, the new number of bytes.
+    pub(super) fn grow(&mut self, length: u64) {
+        self.length = length;
     }
 
     /// Continues at this offset, where a packet begins.
@@ -149,12 +168,7 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
         let mut block = vec![0; end.saturating_sub(offset).min(BLOCK as u64) as usize];
         let mut at = offset;
         while at < end {
-            at = match seek(self.file.borrow(), SeekFrom::Data(at)) {
-                Ok(data) => data,
-                // A hole up to the file's end.
-                Err(Errno::NXIO) => return None,
-                Err(_) => at,
-            };
+            at = self.file.after_hole(at)?;
             let mut size = end.saturating_sub(at).min(BLOCK as u64) as usize;
             let mut is_read = self.read_exact_at(&mut block[..size], at).is_ok();
             if !is_read && size > PAGE {
@@ -191,7 +205,7 @@ impl<'a, F: Borrow<File>> PacketHeaders<'a, F> {
 
     /// Fills `bytes` with the bytes of the file from `offset` on.
     pub(super) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
-        let read = self.file.borrow().read_exact_at(bytes, offset);
+        let read = self.file.read_exact_at(bytes, offset);
         read.map_err(Error::read(&self.path))
     }
 

@@ -3,9 +3,8 @@
 //! The items of a stream. Each has a time that is not before that of the previous item.
 
 use crate::damage::Damage;
-use crate::event::{Event, Events, Position};
+use crate::event::Event;
 use crate::stream::Packet;
-use system::Result;
 
 /// An item of a trace.
 #[derive(Clone, Copy, Debug)]
@@ -37,51 +36,4 @@ pub enum Item<'a> {
         /// The number of events that the merge has counted and not returned, by their id in the stream's class.
         skipped: &'a [(u32, u64)],
     },
-}
-
-/// The kind of the next item in a stream.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Next {
-    /// The next packet, or the stream's end.
-    Packet,
-    /// The begin of a packet before which others were lost.
-    Begin,
-    /// The event at this position of the packet.
-    Event(Position),
-    /// The end of a packet up to which events were lost.
-    End,
-}
-
-impl Next {
-    /// The item at the time `now` in a packet, or at its begin. Also the kind and the time of the following item.
-    pub(super) fn item(self, packet: Packet<'_>, now: u64) -> Result<(Item<'_>, Self, u64)> {
-        let whole = Item::Whole { timestamp: now };
-        let (item, (next, time)) = match self {
-            Self::Packet if packet.packets_lost > 0 && packet.events_lost == 0 => {
-                let begin = (Self::Begin, packet.at.header.timestamp_begin);
-                (Item::Packet(packet), begin)
-            }
-            Self::Packet => {
-                let behind = Self::behind(&packet, &packet.events());
-                (Item::Packet(packet), behind)
-            }
-            Self::Begin => (whole, Self::behind(&packet, &packet.events())),
-            Self::Event(position) => {
-                let mut events = packet.events_from(position);
-                let item = events.next().transpose()?.map_or(whole, Item::Event);
-                (item, Self::behind(&packet, &events))
-            }
-            Self::End => (whole, (Self::Packet, now)),
-        };
-        Ok((item, next, time))
-    }
-
-    /// The kind and the time of the item after the events that have been read.
-    fn behind(packet: &Packet<'_>, events: &Events<'_>) -> (Self, u64) {
-        match events.next_time() {
-            Some(time) => (Self::Event(events.position()), time),
-            None if packet.events_lost > 0 => (Self::End, packet.at.header.timestamp_end),
-            None => (Self::Packet, packet.at.header.timestamp_end),
-        }
-    }
 }

@@ -3,9 +3,9 @@
 //! Reads a trace: CTF 1.8, in the subset that rtrace writes.
 //!
 //! [`Metadata`] is the description of a trace. [`StreamReader`] reads one stream packet by packet, [`Events`] a
-//! packet event by event, [`Merge`] all streams by time. [`Feed`] is like `Merge`, for packets that arrive while the
-//! trace is recorded. For any bytes the result is a value or an [`Error`] with file and offset. A reader of files
-//! continues after a damaged place ([`Damage`]).
+//! packet event by event, [`Merge`] all streams by time, and [`Feed`] passes packets to it that arrive while the trace is
+//! recorded. For any bytes the result is a value or an [`Error`] with file and offset. Reader and merge
+//! continue after a damaged place ([`Damage`]).
 //!
 //! [`WINDOW`] bytes of each stream are in memory, and of one stream at a time up to [`LONGEST_EVENT`], whatever sizes
 //! the files claim.
@@ -16,6 +16,7 @@
 
 mod areas;
 mod batch;
+mod bytes;
 mod damage;
 mod event;
 mod feed;

@@ -11,6 +11,7 @@
 //! batch of each stream while its last one is read. On a machine with one CPU there is no pool.
 
 use crate::batch::{Batch, Kind, Limits, Rest};
+use crate::header::PacketAt;
 use crate::item::Item;
 use crate::metadata::{EventLayout, Metadata};
 use crate::pool::{Filled, Job, Pool};
@@ -20,6 +21,7 @@ use crate::stream::Packet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::Arc;
@@ -48,12 +50,35 @@ impl Merge {
         metadata: &Arc<Metadata>,
         streams: impl IntoIterator<Item = &'a [PathBuf]>,
     ) -> Result<Self> {
-        let streams: Vec<Arc<[PathBuf]>> = streams.into_iter().map(Arc::from).collect();
+        let streams = streams.into_iter();
+        Self::of(metadata, streams.map(|files| (files.into(), Vec::new())))
+    }
+
+    /// Merges parts of streams: of each file, the packets in a range of its bytes, at whose beginning a packet begins.
+    pub fn of_ranges(
+        metadata: &Arc<Metadata>,
+        streams: impl IntoIterator<Item = Vec<(PathBuf, Range<u64>)>>,
+    ) -> Result<Self> {
+        let streams = streams.into_iter().map(|parts| {
+            let (files, ranges): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+            (files.into(), ranges)
+        });
+        Self::of(metadata, streams)
+    }
+
+    fn of(
+        metadata: &Arc<Metadata>,
+        streams: impl Iterator<Item = (Arc<[PathBuf]>, Vec<Range<u64>>)>,
+    ) -> Result<Self> {
+        let streams: Vec<_> = streams.collect();
         let limits = Limits::of(streams.len());
         let threads = Threads::of(streams.len());
         let streams: Vec<_> = streams
             .into_iter()
-            .map(|files| Stream::new(files, metadata, limits))
+            .map(|(files, ranges)| {
+                let metadata = Arc::clone(metadata);
+                Source::new(files, ranges, metadata, limits).map(Stream::new)
+            })
             .collect::<Result<_>>()?;
         // If packets are missing before the first packet of a stream, they are missing from the beginning on.
         let queue = (0..streams.len()).map(|stream| Reverse((0, stream)));
@@ -64,6 +89,64 @@ impl Merge {
             threads,
             last: None,
         })
+    }
+
+    /// Merges streams whose packets arrive later.
+    pub(super) fn live(metadata: Arc<Metadata>) -> Self {
+        Self {
+            metadata,
+            streams: Vec::new(),
+            threads: Threads {
+                count: 0,
+                pool: None,
+            },
+            queue: BinaryHeap::new(),
+            last: None,
+        }
+    }
+
+    /// Adds a stream of packets that arrive later.
+    pub(super) fn open(&mut self, name: PathBuf) -> Result<()> {
+        let source = Source::live(name, Arc::clone(&self.metadata), Limits::of(1))?;
+        self.streams.push(Stream::new(source));
+        Ok(())
+    }
+
+    /// Adds the next packet of a stream, with its content.
+    pub(super) fn push(&mut self, number: usize, at: &PacketAt, content: Vec<u8>) {
+        let stream = &mut self.streams[number];
+        if let Some(source) = &mut stream.source {
+            source.push(at, content);
+        }
+        if stream.batch.rest == Rest::Waiting {
+            stream.batch.rest = Rest::More;
+        }
+        if std::mem::take(&mut stream.is_idle) {
+            self.queue.push(Reverse((stream.batch.time, number)));
+        }
+    }
+
+    /// Bytes of the packets that have arrived and were not begun.
+    pub(super) fn unread(&self) -> usize {
+        let sources = self.streams.iter().flat_map(|stream| &stream.source);
+        sources.map(|source| source.unread()).sum()
+    }
+
+    /// The description.
+    pub(super) fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Replaces the description by one that contains it.
+    pub(super) fn describe(&mut self, metadata: Arc<Metadata>) {
+        for source in self
+            .streams
+            .iter_mut()
+            .flat_map(|stream| &mut stream.source)
+        {
+            source.describe(&metadata);
+        }
+        self.metadata = metadata;
     }
 
     /// Skips events for which `is_wanted` returns false, except those that do not fit a window. The end of each stream
@@ -83,7 +166,12 @@ impl Merge {
     /// The first packets of all streams come first; only damage before them comes earlier. After an error there are
     /// no more items.
     pub fn next_item(&mut self) -> Result<Option<(usize, Item<'_>)>> {
-        let Some(number) = self.next_stream() else {
+        self.next_until(u64::MAX)
+    }
+
+    /// The next item that is not after `until`.
+    pub(super) fn next_until(&mut self, until: u64) -> Result<Option<(usize, Item<'_>)>> {
+        let Some(number) = self.next_stream(until) else {
             return Ok(None);
         };
         let stream = &mut self.streams[number];
@@ -93,18 +181,24 @@ impl Merge {
             return Err(error);
         }
         self.last = Some(number);
-        let item = stream.next_item(&self.metadata);
+        let item = stream.next_item();
         Ok(item.map(|item| (number, item)))
     }
 
-    /// The stream of the next item. Removes it from the queue.
-    fn next_stream(&mut self) -> Option<usize> {
+    /// The stream of the next item, if that is not after `until`. Removes it from the queue.
+    fn next_stream(&mut self, until: u64) -> Option<usize> {
         let last = self.last.take();
         let next = last.and_then(|last| Some((self.streams[last].time(&mut self.threads)?, last)));
+        let top = self.queue.peek().map(|Reverse(top)| *top);
         let Some(next) = next else {
+            top.filter(|(time, _)| *time <= until)?;
             let Reverse((_, number)) = self.queue.pop()?;
             return Some(number);
         };
+        if top.map_or(next, |top| top.min(next)).0 > until {
+            self.queue.push(Reverse(next));
+            return None;
+        }
         match self.queue.peek_mut() {
             // Another stream comes first. This one replaces it in the queue.
             Some(mut top) if top.0 < next => {
@@ -147,6 +241,8 @@ impl Threads {
 #[derive(Debug)]
 struct Stream {
     files: Arc<[PathBuf]>,
+    /// The description by which `batch` was decoded.
+    metadata: Arc<Metadata>,
     /// [`None`] while a thread fills the next batch.
     source: Option<Box<Source>>,
     /// The channel through which that batch arrives. Only the job has the sender, so the channel closes if the thread
@@ -159,15 +255,18 @@ struct Stream {
     marks: usize,
     /// Whether `batch` is the first one.
     is_first: bool,
+    /// Whether it has no next item until a packet arrives, and is not in the queue.
+    is_idle: bool,
     /// The class of the last packet.
     class: u32,
 }
 
 impl Stream {
-    fn new(files: Arc<[PathBuf]>, metadata: &Arc<Metadata>, limits: Limits) -> Result<Self> {
-        let source = Source::new(Arc::clone(&files), Arc::clone(metadata), limits)?;
-        Ok(Self {
-            files,
+    fn new(source: Source) -> Self {
+        Self {
+            files: Arc::clone(source.files()),
+            metadata: Arc::clone(source.metadata()),
+            is_idle: source.is_live(),
             source: Some(Box::new(source)),
             coming: None,
             batch: Batch::default(),
@@ -175,7 +274,7 @@ impl Stream {
             marks: 0,
             is_first: true,
             class: 0,
-        })
+        }
     }
 
     /// The time of the next item of the batch.
@@ -195,6 +294,10 @@ impl Stream {
             match self.batch.rest {
                 Rest::More => self.next_batch(threads),
                 Rest::Long => return Some(self.batch.time),
+                Rest::Waiting => {
+                    self.is_idle = true;
+                    return None;
+                }
                 Rest::Over => return None,
             }
         }
@@ -202,7 +305,7 @@ impl Stream {
 
     /// Loads batches until one has the next item.
     fn load(&mut self, threads: &mut Threads) {
-        while self.next_time().is_none() && self.batch.rest != Rest::Over {
+        while self.next_time().is_none() && matches!(self.batch.rest, Rest::More | Rest::Long) {
             self.next_batch(threads);
         }
     }
@@ -223,6 +326,9 @@ impl Stream {
                 self.source = Some(filled.source);
                 spare = std::mem::replace(&mut self.batch, filled.batch);
             }
+        }
+        if let Some(source) = &self.source {
+            self.metadata = Arc::clone(source.metadata());
         }
         if is_first || self.batch.rest != Rest::More {
             return;
@@ -262,7 +368,8 @@ impl Stream {
     }
 
     /// The next item of the batch.
-    fn next_item<'a>(&'a mut self, metadata: &'a Metadata) -> Option<Item<'a>> {
+    fn next_item(&mut self) -> Option<Item<'_>> {
+        let metadata = &*self.metadata;
         let mark = self.batch.marks.get(self.marks);
         let Some(mark) = mark.filter(|mark| mark.events == self.events) else {
             let found = self.batch.events.get(self.events)?;

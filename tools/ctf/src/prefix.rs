@@ -2,7 +2,7 @@
 
 //! The complete events at the beginning of an unfinished packet.
 
-use crate::event::{Events, Position};
+use crate::event::Events;
 use crate::header::PacketAt;
 use crate::metadata::Metadata;
 use rtrace_abi::packet::PacketHeader;
@@ -27,8 +27,7 @@ impl Prefix {
         at.header.timestamp_end = u64::MAX;
         let class = metadata.stream(at.header.stream_id)?;
         let bytes = content.get(PacketHeader::SIZE..)?;
-        let begin = Position::begin(&at);
-        let mut events = Events::new(Path::new(""), class, &at, bytes, begin);
+        let mut events = Events::new(Path::new(""), class, &at, bytes);
         let mut prefix = Self {
             events: 0,
             content: PacketHeader::SIZE as u64,

@@ -3,9 +3,11 @@
 //! The items of one stream, in batches.
 
 use crate::batch::{Batch, Kind, Limits, Rest};
+use crate::header::PacketAt;
 use crate::metadata::Metadata;
 use crate::selection::{Selected, Selection};
 use crate::stream::{Step, StreamReader};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use system::Result;
@@ -15,6 +17,10 @@ use system::Result;
 pub(super) struct Source {
     metadata: Arc<Metadata>,
     files: Arc<[PathBuf]>,
+    /// The bytes of each file to read. Empty: all.
+    ranges: Vec<Range<u64>>,
+    /// Whether packets may still arrive.
+    is_live: bool,
     /// The number of files that were opened.
     opened: usize,
     /// [`None`]: the stream has no files.
@@ -45,11 +51,35 @@ enum Next {
 }
 
 impl Source {
-    /// Makes the stream of these files. Opens the first file.
-    pub fn new(files: Arc<[PathBuf]>, metadata: Arc<Metadata>, limits: Limits) -> Result<Self> {
-        let mut source = Self {
+    /// Makes the stream of these files, or of these ranges of them. Opens the first file.
+    pub fn new(
+        files: Arc<[PathBuf]>,
+        ranges: Vec<Range<u64>>,
+        metadata: Arc<Metadata>,
+        limits: Limits,
+    ) -> Result<Self> {
+        let mut source = Self::empty(files, metadata, limits);
+        source.ranges = ranges;
+        source.next_file()?;
+        Ok(source)
+    }
+
+    /// Makes the stream of packets that [arrive](Self::push), with this name.
+    pub fn live(name: PathBuf, metadata: Arc<Metadata>, limits: Limits) -> Result<Self> {
+        let reader = StreamReader::arriving(name.clone(), Arc::clone(&metadata))?;
+        let mut source = Self::empty(Arc::from([name]), metadata, limits);
+        source.reader = Some(reader.window(limits.bytes));
+        source.opened = 1;
+        source.is_live = true;
+        Ok(source)
+    }
+
+    fn empty(files: Arc<[PathBuf]>, metadata: Arc<Metadata>, limits: Limits) -> Self {
+        Self {
             metadata,
             files,
+            ranges: Vec::new(),
+            is_live: false,
             opened: 0,
             reader: None,
             limits,
@@ -60,9 +90,42 @@ impl Source {
             end: 0,
             is_lossy: false,
             partial: 0,
-        };
-        source.next_file()?;
-        Ok(source)
+        }
+    }
+
+    /// Adds a packet that has arrived, with its content.
+    pub fn push(&mut self, at: &PacketAt, content: Vec<u8>) {
+        if let Some(reader) = &mut self.reader {
+            reader.push(at, content);
+        }
+    }
+
+    /// Bytes of the packets that have arrived and were not begun.
+    pub fn unread(&self) -> usize {
+        self.reader.as_ref().map_or(0, StreamReader::unread)
+    }
+
+    /// The description.
+    pub fn metadata(&self) -> &Arc<Metadata> {
+        &self.metadata
+    }
+
+    /// Replaces the description by one that contains it.
+    pub fn describe(&mut self, metadata: &Arc<Metadata>) {
+        self.metadata = Arc::clone(metadata);
+        if let Some(reader) = &mut self.reader {
+            reader.describe(Arc::clone(metadata));
+        }
+    }
+
+    /// Whether packets may still arrive.
+    pub fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// The files.
+    pub fn files(&self) -> &Arc<[PathBuf]> {
+        &self.files
     }
 
     /// Applies a selection, before the first item is read.
@@ -76,7 +139,10 @@ impl Source {
             return Ok(false);
         };
         let last = self.reader.as_ref().and_then(StreamReader::last);
-        let reader = StreamReader::open_shared(path.clone(), Arc::clone(&self.metadata))?;
+        let mut reader = StreamReader::open_shared(path.clone(), Arc::clone(&self.metadata))?;
+        if let Some(range) = self.ranges.get(self.opened) {
+            reader = reader.within(range.clone());
+        }
         self.reader = Some(reader.after(last).window(self.limits.bytes));
         self.opened += 1;
         Ok(true)
@@ -139,6 +205,10 @@ impl Source {
             }
             match reader.go_to_next(room) {
                 Ok(true) => break,
+                Ok(false) if self.is_live => {
+                    batch.rest = Rest::Waiting;
+                    return false;
+                }
                 // The next file has a new window, so the batch ends here.
                 Ok(false) if !batch.is_empty() => return false,
                 Ok(false) => {}

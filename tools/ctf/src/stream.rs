@@ -2,6 +2,7 @@
 
 //! Reads one stream, packet by packet.
 
+use crate::bytes::{Arrived, Content};
 use crate::damage::Damage;
 use crate::event::{Event, Events, Fault, Found, Position, Scan, LONGEST_HEADER};
 use crate::header::{PacketAt, PacketHeaders};
@@ -9,8 +10,7 @@ use crate::link::Link;
 use crate::metadata::{Metadata, StreamClass};
 use crate::selection::Selected;
 use rtrace_abi::packet::PacketHeader;
-use std::fs::File;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use system::{regular_file, Error, Result};
@@ -28,7 +28,7 @@ pub const LONGEST_EVENT: usize = 16 << 20;
 #[derive(Debug)]
 pub struct StreamReader<'a, M = &'a Metadata> {
     metadata: M,
-    headers: PacketHeaders<'a, File>,
+    headers: PacketHeaders<'a, Content>,
     /// The packet that was read last.
     last: Option<Last>,
     /// Whether damage came before it.
@@ -109,12 +109,7 @@ impl<'a> Packet<'a> {
     /// Its events, if all of it is in memory. A [`StreamReader`] has [`WINDOW`] bytes in memory, and
     /// [`StreamReader::next_event`] for the others.
     pub fn events(&self) -> Events<'a> {
-        self.events_from(Position::begin(self.at))
-    }
-
-    /// Its events from a position on that was reached before.
-    pub(super) fn events_from(&self, position: Position) -> Events<'a> {
-        Events::new(self.path, self.class, self.at, self.content, position)
+        Events::new(self.path, self.class, self.at, self.content)
     }
 }
 
@@ -122,7 +117,7 @@ impl<'a> StreamReader<'a> {
     /// Opens the file `path`, which must be a regular one. Dropping the reader closes it.
     pub fn open(path: &'a Path, metadata: &'a Metadata) -> Result<Self> {
         let file = regular_file::open(path).map_err(Error::read(path))?;
-        let headers = PacketHeaders::new(path, file, Some(metadata.uuid))?;
+        let headers = PacketHeaders::new(path, Content::File(file), Some(metadata.uuid))?;
         Ok(Self::new(headers, metadata))
     }
 }
@@ -131,13 +126,41 @@ impl StreamReader<'static, Arc<Metadata>> {
     /// Opens the file `path` as [`StreamReader::open`] does.
     pub(super) fn open_shared(path: PathBuf, metadata: Arc<Metadata>) -> Result<Self> {
         let file = regular_file::open(&path).map_err(Error::read(&path))?;
-        let headers = PacketHeaders::new(path, file, Some(metadata.uuid))?;
+        let headers = PacketHeaders::new(path, Content::File(file), Some(metadata.uuid))?;
         Ok(Self::new(headers, metadata))
+    }
+
+    /// Reads the packets that [arrive](Self::push).
+    pub(super) fn arriving(path: PathBuf, metadata: Arc<Metadata>) -> Result<Self> {
+        let packets = Content::Arrived(Arrived::default());
+        let headers = PacketHeaders::new(path, packets, Some(metadata.uuid))?;
+        Ok(Self::new(headers, metadata))
+    }
+
+    /// Adds a packet that has arrived, with its content.
+    pub(super) fn push(&mut self, at: &PacketAt, content: Vec<u8>) {
+        if let Content::Arrived(packets) = self.headers.file_mut() {
+            packets.push(at, content);
+            self.headers.grow(at.end());
+        }
+    }
+
+    /// Bytes of the packets that have arrived and were not begun.
+    pub(super) fn unread(&self) -> usize {
+        match self.headers.file() {
+            Content::Arrived(packets) => packets.unread(),
+            Content::File(_) => 0,
+        }
+    }
+
+    /// Replaces the description by one that contains it.
+    pub(super) fn describe(&mut self, metadata: Arc<Metadata>) {
+        self.metadata = metadata;
     }
 }
 
 impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
-    fn new(headers: PacketHeaders<'a, File>, metadata: M) -> Self {
+    fn new(headers: PacketHeaders<'a, Content>, metadata: M) -> Self {
         Self {
             metadata,
             headers,
@@ -156,6 +179,12 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
     /// Makes `before` the packet before the first one in the file.
     pub fn after(mut self, before: Option<PacketAt>) -> Self {
         self.earlier = before;
+        self
+    }
+
+    /// Reads only these bytes of the file, at whose beginning a packet begins.
+    pub(super) fn within(mut self, range: Range<u64>) -> Self {
+        self.headers.within(range);
         self
     }
 
@@ -185,6 +214,9 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         let Some((at, link)) = self.next_header()? else {
             return Ok(false);
         };
+        if let Content::Arrived(packets) = self.headers.file_mut() {
+            packets.begin(at.offset);
+        }
         let position = Position::begin(&at);
         self.after_damage = std::mem::take(&mut self.is_damaged);
         self.last = Some(Last { at, link, position });

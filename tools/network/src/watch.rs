@@ -50,7 +50,7 @@ pub fn watch(
             Message::Welcome { .. } => is_welcome = true,
             Message::Metadata(text) => view.describe(feed.describe(&text)?)?,
             Message::Stream { name, .. } => {
-                feed.open(&name);
+                feed.open(&name)?;
             }
             Message::Packet { number, size } => {
                 let mut packet = Vec::new();

@@ -59,15 +59,14 @@ impl<'a> Details<'a> {
     /// large.
     pub fn read(&self, from_ns: u64, to_ns: u64) -> anyhow::Result<Option<String>> {
         let (from, to) = (self.ticks(from_ns), self.ticks(to_ns.saturating_add(1)));
-        let Some(mut feed) = self.packets.read(self.trace, from, to)? else {
+        let Some((mut merge, until)) = self.packets.read(self.trace, from, to)? else {
             return Ok(None);
         };
-        let until = feed.newest();
         let catalogue = Catalogue::new(&self.trace.metadata);
         let mut timeline = Timeline::bounded(&catalogue, Stacks::default(), LIMIT);
         let analyses: Vec<SendAnalysis<'_>> = vec![timeline.gather()];
         let mut engine = Engine::new(&catalogue, Account::default(), analyses);
-        while let Some((stream, item)) = feed.next_item(until)? {
+        while let Some((stream, item)) = merge.next_item()? {
             // The end of the part is not the end of the trace.
             if !matches!(item, Item::End { .. }) {
                 engine.item(stream, &item);

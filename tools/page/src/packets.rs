@@ -3,12 +3,11 @@
 //! Place and time of each packet of a trace. With these, a part of the trace can be read without the packets
 //! before it.
 
-use ctf::{name_of, Feed, StreamName, StreamReader, METADATA};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use ctf::{Merge, StreamReader};
+use std::ops::Range;
+use std::path::PathBuf;
 use store::Trace;
-use system::{regular_file, Error, Result};
+use system::Result;
 
 /// Bytes of a stream that are read before the range: they show the task that runs on the CPU.
 const BEFORE: u64 = 1 << 17;
@@ -20,13 +19,10 @@ const MOST: u64 = 256 << 20;
 #[derive(Debug)]
 pub struct Packets {
     streams: Vec<Stream>,
-    /// The text of the trace's description.
-    description: String,
 }
 
 #[derive(Debug)]
 struct Stream {
-    name: StreamName,
     packets: Vec<Packet>,
 }
 
@@ -45,7 +41,7 @@ impl Packets {
     /// Reads the headers of all packets. Damaged packets are left out.
     pub fn of(trace: &Trace) -> Result<Self> {
         let (mut streams, mut file) = (Vec::new(), 0);
-        for (number, files) in trace.streams_by_name().enumerate() {
+        for files in trace.streams_by_name() {
             let (mut packets, mut last) = (Vec::new(), None);
             for path in files {
                 let mut reader = StreamReader::open(path, &trace.metadata)?.after(last);
@@ -54,7 +50,7 @@ impl Packets {
                         Ok(Some(packet)) => packets.push(Packet {
                             file,
                             offset: packet.at.offset,
-                            bytes: packet.at.content(),
+                            bytes: packet.at.size(),
                             begin: packet.at.header.timestamp_begin,
                             end: packet.at.header.timestamp_end,
                         }),
@@ -65,59 +61,35 @@ impl Packets {
                 last = reader.last();
                 file += 1;
             }
-            let other = || StreamName {
-                channel: "stream".to_owned(),
-                cpu: number as u32,
-            };
-            let name = files.first().and_then(|path| name_of(path));
-            streams.push(Stream {
-                name: name.unwrap_or_else(other),
-                packets,
-            });
+            streams.push(Stream { packets });
         }
-        let dir = trace.streams.last().and_then(|path| path.parent());
-        let path = dir.unwrap_or(Path::new("")).join(METADATA);
-        let text = regular_file::read(&path).map_err(Error::read(&path))?;
-        Ok(Self {
-            streams,
-            description: String::from_utf8_lossy(&text).into_owned(),
-        })
+        Ok(Self { streams })
     }
 
-    /// Returns the packets that overlap a range of clock ticks, with some before and after them. None if these
-    /// packets have too many bytes.
-    pub fn read(&self, trace: &Trace, from: u64, to: u64) -> Result<Option<Feed>> {
-        let ranges: Vec<_> = self
-            .streams
-            .iter()
-            .map(|stream| stream.range(from, to))
-            .collect();
-        let bytes = ranges.iter().flat_map(|packets| packets.iter());
-        if bytes.map(|packet| packet.bytes).sum::<u64>() > MOST {
+    /// Returns the items of the packets that overlap a range of clock ticks, with some before and after them, and the
+    /// end of the last of these packets. None if they have too many bytes.
+    pub fn read(&self, trace: &Trace, from: u64, to: u64) -> Result<Option<(Merge, u64)>> {
+        let ranges = self.streams.iter().map(|stream| stream.range(from, to));
+        let packets = || ranges.clone().flatten();
+        if packets().map(|packet| packet.bytes).sum::<u64>() > MOST {
             return Ok(None);
         }
-        let mut feed = Feed::default();
-        feed.describe(&self.description)?;
-        for (stream, packets) in self.streams.iter().zip(ranges) {
-            let number = feed.open(&stream.name);
-            let mut open: Option<(u32, File)> = None;
-            for packet in packets {
-                let path = &trace.streams[packet.file as usize];
-                let file = match &open {
-                    Some((number, file)) if *number == packet.file => file,
-                    _ => {
-                        let file = regular_file::open(path).map_err(Error::read(path))?;
-                        &open.insert((packet.file, file)).1
-                    }
-                };
-                let mut bytes = vec![0; packet.bytes as usize];
-                let read = file.read_exact_at(&mut bytes, packet.offset);
-                read.map_err(Error::read(path))?;
-                feed.push(number, bytes)?;
-            }
-        }
-        Ok(Some(feed))
+        let end = packets().map(|packet| packet.end).max();
+        let parts = ranges.clone().map(|packets| parts(trace, packets));
+        let merge = Merge::of_ranges(&trace.metadata, parts)?;
+        Ok(Some((merge, end.unwrap_or(0))))
     }
+}
+
+/// The bytes of consecutive packets, with damaged bytes between them, by file.
+fn parts(trace: &Trace, packets: &[Packet]) -> Vec<(PathBuf, Range<u64>)> {
+    let files = packets.chunk_by(|a, b| a.file == b.file);
+    let parts = files.filter_map(|packets| {
+        let (first, last) = (packets.first()?, packets.last()?);
+        let path = trace.streams.get(first.file as usize)?;
+        Some((path.clone(), first.offset..last.offset + last.bytes))
+    });
+    parts.collect()
 }
 
 impl Stream {

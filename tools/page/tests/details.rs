@@ -27,8 +27,9 @@ type Slice = [u64; 3];
 /// Time, event, thread and count.
 type Mark = [u64; 4];
 
-/// Streams of threads that wake up, run, read and are interrupted.
-fn stream(cpu: u32) -> Vec<Vec<u8>> {
+/// The stream of threads that wake up, run, read and are interrupted. If it is damaged, a packet has an event without a
+/// description, so that the rest of the packet cannot be read.
+fn stream(cpu: u32, is_damaged: bool) -> Vec<Vec<u8>> {
     let (mut now, mut out) = (u64::from(cpu), Vec::new());
     for number in 0..PACKETS {
         let mut packet = PacketBuilder::new(Layout::Compact, cpu, number, now);
@@ -42,6 +43,9 @@ fn stream(cpu: u32) -> Vec<Vec<u8>> {
                 now += ticks + round % 3;
                 now
             };
+            if is_damaged && (number, round) == (PACKETS / 2, ROUNDS / 2) {
+                packet = packet.event(30, next(1), &[]);
+            }
             packet = packet.wake(WAKING, next(20), task);
             packet = packet.switch(next(30), IDLE, task);
             packet = packet.read(next(10), 0);
@@ -122,8 +126,19 @@ fn unpack(part: &str) -> (BTreeMap<Lane, Vec<Slice>>, BTreeMap<u64, Vec<Mark>>) 
 
 #[test]
 fn a_part_equals_the_whole_there() {
+    parts_equal_the_whole(false);
+}
+
+#[test]
+fn a_part_of_a_damaged_trace_equals_the_whole_there() {
+    parts_equal_the_whole(true);
+}
+
+fn parts_equal_the_whole(is_damaged: bool) {
     let dir = tempfile::TempDir::new().unwrap();
-    let streams: Vec<_> = (0..CPUS).map(|cpu| (cpu, stream(cpu))).collect();
+    let streams: Vec<_> = (0..CPUS)
+        .map(|cpu| (cpu, stream(cpu, is_damaged && cpu == 0)))
+        .collect();
     synthetic::write(dir.path(), Layout::Compact, &streams).unwrap();
     let trace = Trace::open(dir.path()).unwrap();
     let (whole, begin, length) = gather(dir.path(), &trace, 1 << 20);

@@ -17,22 +17,22 @@ struct Served {
     /// `127.0.0.1:PORT`.
     host: String,
     token: String,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Served {
     fn new() -> Self {
-        let dir = TempDir::new().unwrap();
         let packet = PacketBuilder::new(Layout::Compact, 0, 0, 0)
             .switch(1000, (0, "swapper"), (7, "</script>"))
-            .read(2000, 0)
-            .close(5000, 8);
-        synthetic::write(
-            &dir.path().join("trace"),
-            Layout::Compact,
-            &[(0, vec![packet])],
-        )
-        .unwrap();
+            .read(2000, 0);
+        Self::of(vec![packet.close(5000, 8)])
+    }
+
+    /// Serves a trace of these packets.
+    fn of(packets: Vec<Vec<u8>>) -> Self {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("trace");
+        synthetic::write(&path, Layout::Compact, &[(0, packets)]).unwrap();
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("rtrace"));
         command
             .args(["report", "--serve"])
@@ -47,7 +47,7 @@ impl Served {
             child,
             host: host.to_owned(),
             token: token.trim_end_matches('/').to_owned(),
-            _dir: dir,
+            dir,
         }
     }
 
@@ -132,6 +132,51 @@ fn it_answers_the_page_and_its_parts_and_nothing_else() {
     ] {
         assert_eq!(status(&served.get(&path)), "404", "{path}");
     }
+}
+
+/// An event without a description: the rest of its packet cannot be read, and all views say so.
+#[test]
+fn the_parts_of_a_damaged_trace_have_the_rest() {
+    let packet = |number, begin| {
+        let packet = PacketBuilder::new(Layout::Compact, 0, number, begin);
+        packet.switch(begin + 1000, (0, "swapper"), (7, "make"))
+    };
+    let served = Served::of(vec![
+        packet(0, 0).close(5000, 8),
+        packet(1, 6000)
+            .event(30, 8000, &[])
+            .read(9000, 0)
+            .close(10000, 8),
+        packet(2, 11000).close(15000, 8),
+    ]);
+    let token = &served.token;
+    let part = served.get(&format!("/{token}/part?from=0&to=50000"));
+    assert_eq!(status(&part), "200", "{part}");
+    let (_, body) = part.split_once("\r\n\r\n").unwrap();
+    let part: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(part["marks"][0]["marks"], 3);
+
+    let page = served.get(&format!("/{token}/"));
+    let data = page.split_once("id=\"trace\">").unwrap().1;
+    let data = data.split_once("</script>").unwrap().0;
+    let page: Value = serde_json::from_str(data).unwrap();
+    let trace = served.dir.path().join("trace");
+    let report = |options: &[&str]| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("rtrace"));
+        let output = command.arg("report").args(options).arg(&trace).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let json: Value = serde_json::from_str(&report(&["--json"])).unwrap();
+    assert_eq!(page["report"]["recorded"], json["recorded"]);
+    assert_eq!(page["report"]["damaged"], json["damaged"]);
+    assert_eq!(json["damaged"].as_array().map(Vec::len), Some(1), "{json}");
+    let text = report(&[]);
+    let losses = page["losses"].as_array().unwrap();
+    assert!(!losses.is_empty());
+    for line in losses {
+        assert!(text.contains(line.as_str().unwrap()), "{line}: {text}");
+    }
+    assert_eq!(page["gaps"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]

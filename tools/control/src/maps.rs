@@ -37,6 +37,6 @@ impl Session {
     /// The entries of all maps.
     pub fn maps(&self) -> Result<Vec<MapTable>> {
         let text = self.maps_text()?;
-        maps::parse(&text).ok_or_else(|| self.unreadable("maps", "expected tables of maps"))
+        maps::parse(&text).map_err(|error| self.unreadable("maps", &error.to_string()))
     }
 }

@@ -12,7 +12,7 @@ use crate::trouble::Trouble;
 use crate::wire::Wire;
 use ctf::{PacketAt, METADATA};
 use rtrace_abi::packet::PacketHeader;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
@@ -77,7 +77,7 @@ impl<'a> Relay<'a> {
     fn show(&mut self, reached: &Reached) -> Result<(), Trouble> {
         if reached.descriptions > self.descriptions {
             self.descriptions = reached.descriptions;
-            let text = fs::read_to_string(self.dir.join(METADATA))?;
+            let text = regular_file::read_to_string(&self.dir.join(METADATA))?;
             self.wire.say(&Message::Metadata(text))?;
         }
         // A watcher cannot use packets without a description.

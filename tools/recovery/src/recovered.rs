@@ -7,10 +7,10 @@ use crate::remains::Stream;
 use ctf::{encode, StreamName, METADATA};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use store::{replace, Claim, Output, METADATA_NEW};
+use std::path::Path;
+use store::{Claim, Folder, Output};
 use system::access::Access;
-use system::{regular_file, Error, Result};
+use system::{Error, Result};
 
 /// The number of written packets, and the parts that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Recovered {
 #[derive(Debug)]
 pub struct Writer {
     _claim: Claim,
-    dir: PathBuf,
+    folder: Folder,
     access: Access,
     written: Recovered,
 }
@@ -46,7 +46,7 @@ impl Writer {
         let claim = Claim::take(dir, access)?;
         Ok(Self {
             _claim: claim,
-            dir: dir.to_owned(),
+            folder: Folder::open(dir, access)?,
             access,
             written: Recovered::default(),
         })
@@ -65,9 +65,9 @@ impl Writer {
         written
             .damaged
             .extend(damaged.map(|what| format!("{name}: {what}")));
-        let path = self.dir.join(name.to_string());
-        let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
-        self.access.set_file(&file).map_err(Error::write(&path))?;
+        let name = name.to_string();
+        let path = self.folder.path().join(&name);
+        let file = self.folder.create(&name, self.access)?;
         let mut out = BufWriter::new(file);
         for packet in &stream.packets {
             let header = encode(&packet.header);
@@ -91,14 +91,10 @@ impl Writer {
 
     /// Writes the metadata. This comes last: a directory with metadata is a trace.
     pub fn end(self, metadata: &str) -> Result<Recovered> {
-        let path = self.dir.join(METADATA);
-        replace(
-            &path,
-            &self.dir.join(METADATA_NEW),
-            metadata.as_bytes(),
-            self.access,
-        )
-        .map_err(Error::write(&path))?;
+        let text = metadata.as_bytes();
+        self.folder
+            .replace(METADATA, self.access, |out| out.write_all(text))
+            .map_err(Error::write(&self.folder.path().join(METADATA)))?;
         Ok(self.written)
     }
 }

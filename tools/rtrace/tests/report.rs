@@ -481,3 +481,42 @@ fn without_a_module_the_advice_is_clear() {
         .stdout(contains("kernel:"));
     rtrace().args(["record", "-b", "3x3"]).assert().code(2);
 }
+
+/// Texts beside a trace that no rtrace writes, each with a part of the message about it.
+#[test]
+fn a_wrong_text_beside_a_trace_is_a_message() {
+    let dir = TempDir::new().unwrap();
+    let trace = dir.path().join("trace");
+    write(&trace, Layout::Compact);
+    let uuid = synthetic::uuid_text(synthetic::UUID);
+    let map = "map a e by cpu\noverflow 0\nlacking 0\n";
+    let page = dir.path().join("page.html");
+    let page = page.to_str().unwrap();
+    for (text, line) in [
+        (format!("{map}cpu\n1\n"), 5),
+        (format!("{map}cpu count\n1 2 3\n"), 6),
+        ("\x1b[2J\n".to_owned(), 2),
+    ] {
+        fs::write(trace.join(".maps"), format!("trace {uuid}\n{text}")).unwrap();
+        let said = contains(format!(".maps: line {line}: "));
+        let mut report = rtrace();
+        report.args(["report", "--maps"]).arg(&trace);
+        let assert = report.assert().stderr(said.clone());
+        assert_ne!(assert.get_output().status.code(), Some(101));
+        let mut report = rtrace();
+        report.args(["report", "--maps", "--html", page, "--force"]);
+        let assert = report.arg(&trace).assert().stderr(said);
+        assert_ne!(assert.get_output().status.code(), Some(101));
+    }
+    // Opening a FIFO would wait for a writer.
+    for name in [".maps", ".symbols", ".mappings"] {
+        let path = trace.join(name);
+        let _ = fs::remove_file(&path);
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
+    }
+    let mut report = rtrace();
+    report.args(["report", "--maps", "--profile"]).arg(&trace);
+    let fifo = |name: &str| contains(format!("{name}: it is a FIFO"));
+    report.assert().stderr(fifo(".maps"));
+}

@@ -11,9 +11,8 @@ use anyhow::anyhow;
 use network::{Credentials, Directory, Receiver, Security};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::{make_dir, Output};
+use store::{Folder, Output};
 use system::signals::Signals;
-use system::Error;
 
 /// Settings for receiving.
 pub struct Receive {
@@ -46,7 +45,7 @@ pub fn receive(options: &Receive, log: &Log) -> Result<ExitCode, Failure> {
         options: output,
     } = &options.directory;
     Output::try_writing(path, *output)?;
-    make_dir(path, output.access).map_err(Error::write(path))?;
+    Folder::make(path, output.access)?;
     let security = options.security.server().map_err(|error| anyhow!(error))?;
     system::files::open_many();
     let receiver = Receiver::bind(

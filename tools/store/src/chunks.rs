@@ -6,8 +6,9 @@
 //! The name shows the state of a chunk: `.chunk-000001.new` is being written, or its writer was killed;
 //! `chunk-000001` is complete; `.chunk-000001.old` is being removed.
 
-use crate::output::{Output, METADATA_NEW};
-use crate::recording::RECORDING;
+use crate::beside::RECORDING;
+use crate::folder::temporary;
+use crate::output::Output;
 use ctf::{StreamName, METADATA};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -250,7 +251,7 @@ fn is_part(entry: &fs::DirEntry) -> io::Result<bool> {
         name.to_str()
             .is_some_and(|name| name.parse::<StreamName>().is_ok())
     };
-    let is_known = [METADATA, METADATA_NEW, RECORDING]
+    let is_known = [METADATA, &*temporary(METADATA), RECORDING.name]
         .iter()
         .any(|known| name == *known);
     Ok(entry.file_type()?.is_file() && (is_known || is_stream(&name)))

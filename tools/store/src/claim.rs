@@ -2,13 +2,12 @@
 
 //! A directory to which one process writes traces, and no other.
 
-use crate::output::make_dir;
+use crate::folder::Folder;
 use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use system::access::Access;
 use system::{Error, Result};
@@ -19,7 +18,7 @@ use system::{Error, Result};
 pub struct Claim {
     path: PathBuf,
     /// Holds the lock.
-    _dir: File,
+    _folder: Folder,
     made: bool,
 }
 
@@ -28,13 +27,14 @@ impl Claim {
     /// holds it.
     pub fn take(path: &Path, access: Access) -> Result<Self> {
         loop {
-            let made = make_dir(path, access).map_err(Error::write(path))?;
-            let dir = match File::open(path) {
+            let (folder, made) = match Folder::make(path, access) {
                 // The claim that made the directory has just removed it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                opened => opened.map_err(Error::write(path))?,
+                Err(Error::Write { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
+                    continue
+                }
+                made => made?,
             };
-            match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+            match flock(folder.file(), FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::WOULDBLOCK) => {
                     return Err(Error::OutputTaken {
                         path: path.to_owned(),
@@ -44,10 +44,10 @@ impl Claim {
                 }
                 locked => locked.map_err(|errno| Error::write(path)(errno.into()))?,
             }
-            if is_at(&dir, path) {
+            if folder.is_at_path() {
                 return Ok(Self {
                     path: path.to_owned(),
-                    _dir: dir,
+                    _folder: folder,
                     made,
                 });
             }
@@ -83,13 +83,6 @@ impl Drop for Claim {
             let _ = fs::remove_dir(&self.path);
         }
     }
-}
-
-/// Whether `path` is still the directory that was opened as `dir`, and not removed or replaced.
-pub(crate) fn is_at(dir: &File, path: &Path) -> bool {
-    let identity = |of: fs::Metadata| (of.dev(), of.ino());
-    let now = fs::metadata(path).map(identity);
-    matches!((now, dir.metadata().map(identity)), (Ok(now), Ok(then)) if now == then)
 }
 
 #[cfg(test)]
@@ -137,11 +130,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("trace");
         fs::create_dir(&path).unwrap();
-        let opened = File::open(&path).unwrap();
-        assert!(is_at(&opened, &path));
+        let folder = Folder::unchecked(&path).unwrap();
+        assert!(folder.is_at_path());
         fs::remove_dir(&path).unwrap();
-        assert!(!is_at(&opened, &path));
+        assert!(!folder.is_at_path());
         fs::create_dir(&path).unwrap();
-        assert!(!is_at(&opened, &path));
+        assert!(!folder.is_at_path());
     }
 }

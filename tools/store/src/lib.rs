@@ -3,15 +3,17 @@
 //! Traces on disk.
 //!
 //! - writing: [`Output`] (the consumer's sink that is a directory), [`Rotate`] (the same as a directory of
-//!   [`Chunks`]), [`Claim`] (one writer for a directory);
+//!   [`Chunks`]), [`Claim`] (one writer for a directory), [`Folder`] (the directory itself);
 //! - reading: [`Trace`] is the directory, or all chunks of it; [`Recording`] says how the recording ended; [`maps`] has
-//!   the sums that were counted meanwhile.
+//!   the sums that were counted meanwhile; [`beside`] reads and writes these and all other texts.
 
 #![forbid(unsafe_code)]
 
+pub mod beside;
 mod chunks;
 mod claim;
 mod finisher;
+mod folder;
 pub mod maps;
 mod output;
 mod part;
@@ -24,7 +26,8 @@ mod writing;
 
 pub use chunks::Chunks;
 pub use claim::Claim;
-pub use output::{make_dir, replace, Output, OutputOptions, METADATA_NEW};
+pub use folder::Folder;
+pub use output::{Output, OutputOptions};
 pub use recording::{reserved, Recording};
 pub use rotate::{Every, Rotate};
 pub use trace::{areas, is_trace, Trace};

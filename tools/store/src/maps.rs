@@ -1,43 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The entries of a session's maps, and the file of a trace that has them.
+//! The entries of a session's maps, live and beside a trace.
 
-use crate::output::replace;
-use rtrace_input::map::{LinePart, MapDefinition, MapLine};
-use std::io;
+use crate::beside::{Lines, MAPS};
+use rtrace_input::map::{LinePart, MapLine};
+use std::io::BufRead;
 use std::path::Path;
 use system::access::Access;
-use system::{regular_file, Error, Result};
+use system::Result;
 use uuid::Uuid;
 
-/// Name of the file, in the directory of the trace. Its first line names the trace. The rest is the text of the kernel's
-/// `maps`.
-const MAPS: &str = ".maps";
-
-/// The file's temporary name while it is being written.
-const MAPS_NEW: &str = ".maps.new";
-
-/// Writes the text of the kernel's `maps` beside the trace `uuid` in `dir`.
+/// Writes the text of the kernel's `maps` beside the trace `uuid` in `dir`, after a line that names the trace.
 pub fn save(dir: &Path, uuid: Uuid, text: &str, access: Access) -> Result<()> {
-    let path = dir.join(MAPS);
-    let contents = format!("trace {uuid}\n{text}");
-    replace(&path, &dir.join(MAPS_NEW), contents.as_bytes(), access).map_err(Error::write(&path))
+    MAPS.write(dir, access, |out| write!(out, "trace {uuid}\n{text}"))
 }
 
 /// The maps beside the trace `uuid` in `dir`. Empty if it was recorded without maps.
 pub fn read(dir: &Path, uuid: Uuid) -> Result<Vec<MapTable>> {
-    let path = dir.join(MAPS);
-    let text = match regular_file::read_to_string(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::read(&path)(e)),
-    };
-    let wrong = || Error::read(&path)(io::Error::other("expected tables of maps"));
-    let (trace, text) = text.split_once('\n').ok_or_else(wrong)?;
-    if trace != format!("trace {uuid}") {
-        return Ok(Vec::new());
+    match MAPS.open(dir)? {
+        Some(lines) => read_lines(lines, uuid),
+        None => Ok(Vec::new()),
     }
-    parse(text).ok_or_else(wrong)
+}
+
+/// The maps of the trace `uuid` in the file's text.
+pub fn read_lines(mut lines: Lines<impl BufRead>, uuid: Uuid) -> Result<Vec<MapTable>> {
+    let head = lines.head()?;
+    if head == format!("trace {uuid}") {
+        return tables(lines);
+    }
+    match head.strip_prefix("trace ") {
+        Some(_) => Ok(Vec::new()),
+        None => Err(lines.wrong("expected `trace UUID`")),
+    }
 }
 
 /// The entries of a map.
@@ -64,6 +59,9 @@ pub struct MapTable {
     /// If a key is a call stack: number of events whose stack found no room.
     pub stackless: Option<u64>,
 }
+
+/// The name of the first column.
+const COUNT: &str = "count";
 
 /// The name of the key that is the kernel's call stack.
 pub const STACK: &str = "kstack";
@@ -109,47 +107,72 @@ impl std::fmt::Display for MapKey {
 }
 
 /// Parses the text of the kernel's `maps`.
-pub fn parse(text: &str) -> Option<Vec<MapTable>> {
-    let blocks = text.split("\n\n").map(str::trim_ascii);
-    blocks
-        .filter(|block| !block.is_empty())
-        .map(table)
-        .collect()
+pub fn parse(text: &str) -> Result<Vec<MapTable>> {
+    tables(MAPS.lines(text.as_bytes()))
 }
 
-fn table(block: &str) -> Option<MapTable> {
-    let mut lines = block.lines();
-    let line = lines.next()?.strip_prefix("map ")?;
-    let Ok(MapLine::Define(definition)) = MapLine::parse(line) else {
-        return None;
+fn tables(mut lines: Lines<impl BufRead>) -> Result<Vec<MapTable>> {
+    let mut tables = Vec::new();
+    while let Some(line) = lines.next_line()? {
+        if !line.is_empty() {
+            let line = line.to_owned();
+            tables.push(table(&line, &mut lines)?);
+        }
+    }
+    Ok(tables)
+}
+
+/// Parses the map that this line defines, up to an empty line.
+fn table(line: &str, lines: &mut Lines<impl BufRead>) -> Result<MapTable> {
+    let Some(line) = line.strip_prefix("map ") else {
+        return Err(lines.wrong("expected `map` and its definition"));
     };
-    let overflow = lines.next()?.strip_prefix("overflow ")?;
-    let overflow = overflow.split(' ').map(|word| word.parse().ok());
-    let overflow = overflow.collect::<Option<_>>()?;
-    let mut number = |name| lines.next()?.strip_prefix(name)?.trim().parse().ok();
-    let lacking = number("lacking ")?;
+    let definition = match MapLine::parse(line) {
+        Ok(MapLine::Define(definition)) => definition,
+        Ok(MapLine::Delete(_)) => return Err(lines.wrong("it defines no map")),
+        Err(error) => return Err(lines.wrong(format!("it defines no map: {}", error.reason))),
+    };
+    let keys: Vec<_> = items(definition.keys).collect();
+    let hist = definition.hist.map(|part| part.text.to_owned());
+    let columns = definition.columns.iter().flatten();
+    let columns = columns.map(|(kind, part)| format!("{}({})", kind.name(), part.text));
+    let columns: Vec<_> = [COUNT.to_owned()].into_iter().chain(columns).collect();
+
+    let overflow = lines.head()?.strip_prefix("overflow ");
+    let overflow = overflow.and_then(|words| numbers(words.split(' '), columns.len()));
+    let overflow = overflow.ok_or_else(|| lines.wrong("expected `overflow` and its numbers"))?;
+    let lacking = counter(lines, "lacking")?;
     let unpaired = match definition.begins {
         Some(_) => Some(Unpaired {
-            unmatched: number("unmatched ")?,
-            repeated: number("repeated ")?,
-            dropped: number("dropped ")?,
+            unmatched: counter(lines, "unmatched")?,
+            repeated: counter(lines, "repeated")?,
+            dropped: counter(lines, "dropped")?,
         }),
         None => None,
     };
-    let keys: Vec<_> = items(definition.keys).collect();
     let stackless = match keys.iter().any(|key| key == STACK) {
-        true => Some(number("stackless ")?),
+        true => Some(counter(lines, "stackless")?),
         false => None,
     };
-    let hist = definition.hist.map(|part| part.text.to_owned());
-    let before = keys.len() + usize::from(hist.is_some());
-    let columns = lines.next()?.split(' ').skip(before).map(str::to_owned);
-    let columns: Vec<_> = columns.collect();
-    let rows = lines.map(|line| row(line, &definition, columns.len()));
-    Some(MapTable {
+    let heading = keys.iter().chain(&hist).chain(&columns);
+    let heading = heading.map(String::as_str).collect::<Vec<_>>().join(" ");
+    if lines.head()? != heading {
+        return Err(lines.wrong(format!("expected the names `{heading}`")));
+    }
+    let mut rows = Vec::new();
+    loop {
+        match lines.head()? {
+            "" => break,
+            line => match row(line, keys.len(), hist.is_some(), columns.len()) {
+                Some(row) => rows.push(row),
+                None => return Err(lines.wrong(format!("expected an entry of `{heading}`"))),
+            },
+        }
+    }
+    Ok(MapTable {
         name: definition.name.to_owned(),
         line: line.to_owned(),
-        rows: rows.collect::<Option<_>>()?,
+        rows,
         keys,
         hist,
         columns,
@@ -160,36 +183,55 @@ fn table(block: &str) -> Option<MapTable> {
     })
 }
 
+/// The number in the next line, `NAME NUMBER`.
+fn counter(lines: &mut Lines<impl BufRead>, name: &str) -> Result<u64> {
+    let number = lines.head()?.split_once(' ');
+    let number = number.filter(|(own, _)| *own == name);
+    let number = number.and_then(|(_, number)| number.trim().parse().ok());
+    number.ok_or_else(|| lines.wrong(format!("expected `{name}` and a number")))
+}
+
 fn items(part: Option<LinePart<'_>>) -> impl Iterator<Item = String> + '_ {
     let items = part.into_iter().flat_map(LinePart::items);
     items.map(|item| item.text.to_owned())
 }
 
-fn row(line: &str, definition: &MapDefinition<'_>, columns: usize) -> Option<MapRow> {
+fn row(line: &str, keys: usize, has_bucket: bool, columns: usize) -> Option<MapRow> {
     let mut words = line.split(' ');
-    let key_count = items(definition.keys).count();
-    let keys = words.by_ref().take(key_count).map(key);
-    let keys: Vec<_> = keys.collect::<Option<_>>()?;
-    let bucket = match definition.hist {
-        Some(_) => {
+    let of_keys = words.by_ref().take(keys).map(key);
+    let of_keys: Vec<_> = of_keys.collect::<Option<_>>()?;
+    let bucket = match has_bucket {
+        true => {
             let (first, last) = words.next()?.split_once("..")?;
-            Some((first.parse().ok()?, last.parse().ok()?))
+            Some((number(first)?, number(last)?))
         }
-        None => None,
+        false => None,
     };
-    let numbers = words.map(|word| word.parse().ok());
-    let numbers: Vec<_> = numbers.collect::<Option<_>>()?;
-    let is_complete = keys.len() == key_count && numbers.len() == columns;
-    is_complete.then_some(MapRow {
-        keys,
+    let numbers = numbers(words, columns)?;
+    (of_keys.len() == keys).then_some(MapRow {
+        keys: of_keys,
         bucket,
         numbers,
     })
 }
 
+/// The numbers in these words, of which there must be `count`.
+fn numbers<'a>(words: impl Iterator<Item = &'a str>, count: usize) -> Option<Vec<i128>> {
+    let numbers: Vec<_> = words.map(number).collect::<Option<_>>()?;
+    (numbers.len() == count).then_some(numbers)
+}
+
+/// A number of the kernel: signed or unsigned, with 64 bits. A sum of these does not overflow.
+fn number(word: &str) -> Option<i128> {
+    let number = word.parse().ok()?;
+    (i64::MIN.into()..=u64::MAX.into())
+        .contains(&number)
+        .then_some(number)
+}
+
 /// Parses a key: a number, a text in quotes, or the name of an event.
 fn key(word: &str) -> Option<MapKey> {
-    if let Ok(number) = word.parse() {
+    if let Some(number) = number(word) {
         return Some(MapKey::Number(number));
     }
     let Some(quoted) = word.strip_prefix('"') else {
@@ -279,15 +321,44 @@ count max(duration)
         assert_eq!(times.unpaired, Some(unpaired));
         assert_eq!((stacks.stackless, times.stackless), (Some(6), None));
         assert_eq!(stacks.rows[0].keys, [text("f+0x2a;g"), text("a")]);
-        assert_eq!(parse(""), Some(Vec::new()));
-        for wrong in [
-            "x",
-            "map one sys_enter_read",
-            "map one sys_enter_read\noverflow 0\nlacking 0\ncount\n9 8\n",
-            "map one e by cpu\noverflow 0\nlacking 0\ncpu count\n9\n",
-            "map one e by comm\noverflow 0\nlacking 0\ncomm count\n\"a 9\n",
+        assert_eq!(parse("").unwrap(), []);
+        for (line, wrong) in [
+            (1, "x"),
+            (1, "map !one"),
+            (1, "map one e by"),
+            (1, "map one sys_enter_read"),
+            (2, "map one e\noverflow \n"),
+            (2, "map one e\noverflow 0 0\n"),
+            (3, "map one e\noverflow 0\nlacking\n"),
+            (3, "map one e\noverflow 0\nlacking -1\n"),
+            // No columns, or others than those of the definition.
+            (4, "map one e\noverflow 0\nlacking 0\n\n"),
+            (4, "map one e by cpu\noverflow 0\nlacking 0\ncpu\n1\n"),
+            (
+                4,
+                "map one e sum(a)\noverflow 0 0\nlacking 0\ncount sum(b)\n",
+            ),
+            (
+                5,
+                "map one sys_enter_read\noverflow 0\nlacking 0\ncount\n9 8\n",
+            ),
+            (5, "map one e by cpu\noverflow 0\nlacking 0\ncpu count\n9\n"),
+            (
+                5,
+                "map one e by comm\noverflow 0\nlacking 0\ncomm count\n\"a 9\n",
+            ),
+            (
+                6,
+                "map one e\noverflow 0\nlacking 0\ncount\n9\n18446744073709551616\n",
+            ),
         ] {
-            assert_eq!(parse(wrong), None, "{wrong}");
+            let error = parse(wrong).unwrap_err().to_string();
+            // The last line is missing where the text is shorter.
+            let begins = [line, line - 1].map(|line| format!(".maps: line {line}: "));
+            assert!(
+                begins.iter().any(|begin| error.starts_with(begin)),
+                "{wrong}: {error}"
+            );
         }
     }
 
@@ -303,6 +374,7 @@ count max(duration)
         assert_eq!(maps[0].line, "one e by cpu");
         assert_eq!(read(dir.path(), other).unwrap(), []);
         save(dir.path(), one, "map", Access::default()).unwrap();
-        assert!(read(dir.path(), one).is_err());
+        let error = read(dir.path(), one).unwrap_err().to_string();
+        assert!(error.contains(".maps: line 2: "), "{error}");
     }
 }

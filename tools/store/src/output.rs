@@ -5,10 +5,11 @@
 //! At every moment, also after `kill -9`, the directory is a valid trace, except for at most one partial packet at
 //! the end of each stream file. When a consumer continues the trace, [`StreamFile::open`] cuts that packet off.
 
+use crate::beside::RECORDING;
 use crate::chunks;
-use crate::claim::is_at;
+use crate::folder::{temporary, Folder};
 use crate::part::Part;
-use crate::recording::{Recording, RecordingFile, RECORDING};
+use crate::recording::{Recording, RecordingFile};
 use crate::rotate::Rotate;
 use crate::rotation::Rotation;
 use crate::stream_file::StreamFile;
@@ -17,17 +18,12 @@ use consumer::transfer::{Failure, Transfer};
 use consumer::{Sink, State, Stream};
 use ctf::{Metadata, StreamName, METADATA};
 use rtrace_abi::ioctl::Packet;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::Path;
 use system::access::Access;
 use system::{regular_file, Error, Result};
 use uuid::Uuid;
-
-/// The temporary name of the metadata while it is being written.
-pub const METADATA_NEW: &str = ".metadata.new";
 
 /// The way in which a trace is written to its directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,9 +65,7 @@ impl OutputOptions {
 /// The directory of a trace: a sink that gets packets without a copy.
 #[derive(Debug)]
 pub struct Output {
-    dir: PathBuf,
-    /// The directory itself, even if `dir` names another one later.
-    opened: File,
+    folder: Folder,
     uuid: Uuid,
     options: OutputOptions,
     resumed: bool,
@@ -98,17 +92,16 @@ impl Output {
             return Err(Self::holds_another(dir, other));
         }
         Self::try_writing(dir, options)?;
-        let made = make_dir(dir, options.access).map_err(Error::write(dir))?;
+        let (folder, made) = Folder::make(dir, options.access)?;
         Ok(Self {
-            dir: dir.to_owned(),
-            opened: File::open(dir).map_err(Error::write(dir))?,
             uuid,
             options,
             resumed: held.is_some(),
             made,
             streams: Vec::new(),
-            recording: RecordingFile::begin(dir, uuid, streams, options.access, part)?,
+            recording: RecordingFile::begin(&folder, uuid, streams, options.access, part)?,
             transfer: Transfer::new().map_err(Error::system("cannot create a pipe"))?,
+            folder,
         })
     }
 
@@ -120,24 +113,17 @@ impl Output {
         }
     }
 
-    /// Where the directory is now. [`None`]: it was removed, or its file system was unmounted.
-    fn place(&self) -> Option<PathBuf> {
-        if is_at(&self.opened, &self.dir) {
-            return Some(self.dir.clone());
-        }
-        let link = format!("/proc/self/fd/{}", self.opened.as_raw_fd());
-        let now = fs::read_link(link).ok();
-        now.filter(|now| is_at(&self.opened, now))
-    }
-
     /// Bytes of its packets.
     pub(crate) fn bytes(&self) -> u64 {
         self.streams.iter().map(StreamFile::bytes).sum()
     }
 
-    /// Checks that files in `dir`, which may be missing, can be made and written in this way. Removes all files of
-    /// the check.
+    /// Checks that files in `dir`, which may be missing, can be made and written in this way, and that no other user
+    /// may write to it. Removes all files of the check.
     pub fn try_writing(dir: &Path, options: OutputOptions) -> Result<()> {
+        if dir.exists() {
+            Folder::open(dir, options.access)?;
+        }
         let there = dir.ancestors().find(|dir| dir.exists());
         tempfile::tempfile_in(there.unwrap_or(Path::new(".")))
             .and_then(|file| {
@@ -169,7 +155,7 @@ impl Output {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let mut entries = fs::read_dir(dir).map_err(Error::read(dir))?;
                 // Files that are written before the metadata.
-                let is_ours = |name| name == METADATA_NEW || name == RECORDING;
+                let is_ours = |name| name == *temporary(METADATA) || name == RECORDING.name;
                 if entries.any(|e| e.map_or(true, |e| !is_ours(e.file_name()))) {
                     let reason = "is not empty and not a trace: choose another directory";
                     return Err(Error::OutputTaken {
@@ -198,14 +184,15 @@ impl Sink for Output {
     }
 
     fn describe(&mut self, metadata: &str) -> Result<()> {
-        let path = self.dir.join(METADATA);
-        let new = self.dir.join(METADATA_NEW);
-        replace(&path, &new, metadata.as_bytes(), self.options.access).map_err(Error::write(&path))
+        let text = metadata.as_bytes();
+        let replaced = self
+            .folder
+            .replace(METADATA, self.options.access, |out| out.write_all(text));
+        replaced.map_err(Error::write(&self.folder.path().join(METADATA)))
     }
 
     fn open(&mut self, stream: &StreamName) -> Result<usize> {
-        let path = self.dir.join(stream.to_string());
-        let file = StreamFile::open(path, self.uuid, self.options)?;
+        let file = StreamFile::open(&self.folder, stream, self.uuid, self.options, self.resumed)?;
         self.streams.push(file);
         Ok(self.streams.len() - 1)
     }
@@ -245,15 +232,16 @@ impl Sink for Output {
             path: path.to_owned(),
             reason: format!("{reason} while the trace was written to it"),
         };
-        match self.place() {
-            Some(dir) if dir == self.dir => {}
-            Some(dir) => {
-                let reason = format!("the directory was renamed to {}", dir.display());
-                return Err(removed(&self.dir, reason));
+        let path = self.folder.path();
+        match self.folder.place() {
+            Some(now) if now == path => {}
+            Some(now) => {
+                let reason = format!("the directory was renamed to {}", now.display());
+                return Err(removed(path, reason));
             }
             None => {
                 let reason = "the directory was removed, or its file system unmounted,";
-                return Err(removed(&self.dir, reason.to_owned()));
+                return Err(removed(path, reason.to_owned()));
             }
         }
         match self.streams.iter().find(|file| !file.is_linked()) {
@@ -263,16 +251,13 @@ impl Sink for Output {
     }
 
     fn is_left(&self, stream: usize) -> bool {
-        self.place().is_some() && self.streams[stream].is_linked()
+        self.folder.place().is_some() && self.streams[stream].is_linked()
     }
 
     fn sync(&mut self) -> Result<()> {
         // Closes every file, then returns the first error.
         let streams = self.streams.iter_mut().map(StreamFile::sync);
-        let names = File::open(&self.dir)
-            .and_then(|dir| dir.sync_all())
-            .map_err(Error::write(&self.dir));
-        streams.fold(Ok(()), Result::and).and(names)
+        streams.fold(Ok(()), Result::and).and(self.folder.sync())
     }
 
     fn end(self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()> {
@@ -282,64 +267,15 @@ impl Sink for Output {
 
     /// Leaves the directory, if it was there before.
     fn discard(self: Box<Self>) -> Result<()> {
-        self.recording.remove()?;
+        self.folder.remove(RECORDING.name)?;
         for stream in self.streams {
-            stream.remove()?;
+            self.folder.remove(&stream.name().to_string())?;
         }
-        let path = self.dir.join(METADATA);
-        fs::remove_file(&path).map_err(Error::write(&path))?;
+        self.folder.remove(METADATA)?;
         if self.made {
-            fs::remove_dir(&self.dir).map_err(Error::write(&self.dir))?;
+            let dir = self.folder.path();
+            fs::remove_dir(dir).map_err(Error::write(dir))?;
         }
         Ok(())
     }
-}
-
-/// Makes the directory `dir`, unless it exists. Returns whether it made it. Makes directories above it as mkdir(1)
-/// does.
-pub fn make_dir(dir: &Path, access: Access) -> io::Result<bool> {
-    if let Some(above) = dir.parent() {
-        fs::create_dir_all(above)?;
-    }
-    match DirBuilder::new().mode(0o700).create(dir) {
-        Ok(()) => {
-            access.set_directory(&File::open(dir)?)?;
-            Ok(true)
-        }
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
-/// Replaces `path` by a file with these contents and permissions, by way of `new` beside it. At each moment the file
-/// has its complete old or its complete new contents.
-pub fn replace(path: &Path, new: &Path, contents: &[u8], access: Access) -> io::Result<()> {
-    let written = create_new(new)
-        .and_then(|mut file| {
-            access.set_file(&file)?;
-            file.write_all(contents)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(new, path));
-    if written.is_err() {
-        let _ = fs::remove_file(new);
-        return written;
-    }
-    match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
-        _ => File::open(".")?.sync_all(),
-    }
-}
-
-/// Makes a file for its owner alone. Removes a file of that name, which a killed process has left.
-fn create_new(path: &Path) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
 }

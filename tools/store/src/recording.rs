@@ -6,6 +6,8 @@
 //!
 //! The file's name begins with a dot, so that readers of CTF leave it alone.
 
+use crate::beside::RECORDING;
+use crate::folder::Folder;
 use crate::part::Part;
 use consumer::stats::TraceStats;
 use consumer::{State, Totals};
@@ -15,16 +17,13 @@ use rustix::io::Errno;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use system::access::Access;
-use system::{regular_file, Error, Result};
+use system::{Error, Result};
 use uuid::Uuid;
-
-/// The file's name in the trace's directory.
-pub const RECORDING: &str = ".recording";
 
 /// The maximum length of a line: eleven counters, with room for more.
 const LINE: u64 = 512;
@@ -56,14 +55,22 @@ impl Recording {
     /// Reads the file beside the trace `uuid` in `dir`. [`None`]: it is missing, or belongs to another trace. An
     /// incomplete text means that the recording did not end.
     pub fn read(dir: &Path, uuid: Uuid) -> Result<Option<Self>> {
-        let path = dir.join(RECORDING);
-        let text = match regular_file::read_to_string(&path) {
-            Ok(text) => text,
-            // Like an incomplete text.
-            Err(e) if e.kind() == io::ErrorKind::InvalidData => String::new(),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::read(&path)(e)),
+        let Some(mut lines) = RECORDING.open(dir)? else {
+            return Ok(None);
         };
+        let mut text = String::new();
+        loop {
+            match lines.next_line() {
+                Ok(Some(line)) => text.extend([line, "\n"]),
+                Ok(None) => break,
+                // Like an incomplete text.
+                Err(Error::Text { .. }) => {
+                    text.clear();
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
         let (trace, recording) = Self::parse(&text).unwrap_or_else(|_| {
             let unfinished = Self {
                 state: State::Writing,
@@ -159,17 +166,17 @@ pub struct RecordingFile {
 }
 
 impl RecordingFile {
-    /// Notes in `dir` that the trace `uuid`, or a part of it, is being written. Reserves the space for the final text
-    /// of these `streams`, because the disk may be full at the end.
+    /// Notes in `folder` that the trace `uuid`, or a part of it, is being written. Reserves the space for the final
+    /// text of these `streams`, because the disk may be full at the end.
     pub fn begin(
-        dir: &Path,
+        folder: &Folder,
         uuid: Uuid,
         streams: &[StreamName],
         access: Access,
         part: Option<Part>,
     ) -> Result<Self> {
-        let path = dir.join(RECORDING);
-        let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
+        let path = folder.path().join(RECORDING.name);
+        let file = folder.open_or_create(RECORDING.name, access)?;
         let bytes = reserved(streams, part.as_ref().map_or(0, Part::lines));
         let this = Self {
             path,
@@ -177,9 +184,7 @@ impl RecordingFile {
             uuid,
             part,
         };
-        access
-            .set_file(&this.file)
-            .and_then(|()| this.write(State::Writing, 0, ""))
+        this.write(State::Writing, 0, "")
             // After the write, which truncates the file and releases the rest.
             .and_then(|()| this.reserve(bytes))
             .map_err(Error::write(&this.path))?;
@@ -190,11 +195,6 @@ impl RecordingFile {
     pub fn end(&self, state: State, unwritten: u64, stats: &str) -> Result<()> {
         self.write(state, unwritten, stats)
             .map_err(Error::write(&self.path))
-    }
-
-    /// Removes the file, because no trace is left.
-    pub fn remove(self) -> Result<()> {
-        fs::remove_file(&self.path).map_err(Error::write(&self.path))
     }
 
     fn reserve(&self, bytes: u64) -> io::Result<()> {
@@ -227,6 +227,7 @@ impl RecordingFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const UUID: Uuid = Uuid::from_bytes([7; 16]);
 
@@ -235,7 +236,8 @@ mod tests {
             channel: "channel0".to_owned(),
             cpu: 0,
         };
-        RecordingFile::begin(dir, UUID, &[stream], Access::default(), None).unwrap()
+        let folder = Folder::open(dir, Access::default()).unwrap();
+        RecordingFile::begin(&folder, UUID, &[stream], Access::default(), None).unwrap()
     }
     const STATS: &str = "cpu recorded overwritten full\n0 10 1 2\ntotal 10 1 2\n";
 
@@ -258,7 +260,7 @@ mod tests {
             })
         );
         // Only a part of it reached the disk.
-        fs::write(dir.path().join(RECORDING), "trace 07\nstate ov").unwrap();
+        fs::write(dir.path().join(RECORDING.name), "trace 07\nstate ov").unwrap();
         let torn = Recording::read(dir.path(), UUID).unwrap();
         assert_eq!(torn.as_ref(), Some(&begun));
         // A continued recording has a shorter text than the one before. No old text is left.
@@ -276,8 +278,9 @@ mod tests {
         let before = "channel channel0\ncpu full overwritten\n0 3 1\n1 0 0\ntotal 3 1\n";
         let before = TraceStats::parse(before).unwrap();
         let part = Part::new(7, Some(&before));
-        let file =
-            RecordingFile::begin(dir.path(), UUID, &[], Access::default(), Some(part.clone()));
+        let access = Access::default();
+        let folder = Folder::open(dir.path(), access).unwrap();
+        let file = RecordingFile::begin(&folder, UUID, &[], access, Some(part.clone()));
         let begun = Recording::read(dir.path(), UUID).unwrap().unwrap();
         assert_eq!((begun.state, begun.part), (State::Writing, Some(part)));
         let stats = "channel channel0\ncpu full\n0 9\n1 1\ntotal 10\n";

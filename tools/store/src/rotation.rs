@@ -14,7 +14,8 @@ use crate::chunks::{
     whole_path, Stage,
 };
 use crate::finisher::{EndedChunk, Finisher};
-use crate::output::{make_dir, Output, OutputOptions};
+use crate::folder::Folder;
+use crate::output::{Output, OutputOptions};
 use crate::part::Part;
 use crate::recording::Recording;
 use crate::rotate::{Every, Rotate};
@@ -72,7 +73,7 @@ impl Rotation {
             return Err(Output::holds_another(dir, other));
         }
         Output::try_writing(dir, options)?;
-        let made = make_dir(dir, options.access).map_err(Error::write(dir))?;
+        let (_, made) = Folder::make(dir, options.access)?;
         let mut earlier = None;
         let mut unfinished = Vec::new();
         let mut outdated = Vec::new();

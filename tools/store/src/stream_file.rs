@@ -2,11 +2,12 @@
 
 //! A stream's file on disk, while it is being written.
 
+use crate::folder::Folder;
 use crate::output::OutputOptions;
 use crate::writing::Writing;
-use ctf::{PacketAt, PacketHeaders};
+use ctf::{PacketAt, PacketHeaders, StreamName};
 use rustix::fs::{fallocate, fgetxattr, fsetxattr, fstatfs, FallocateFlags, XattrFlags};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,7 @@ fn last_whole(path: &Path, file: &File, uuid: Uuid) -> Result<Option<PacketAt>> 
 /// One stream's file, open for appending packets.
 #[derive(Debug)]
 pub struct StreamFile {
+    name: StreamName,
     path: PathBuf,
     file: File,
     /// The end of the last complete packet.
@@ -91,14 +93,21 @@ pub struct StreamFile {
 }
 
 impl StreamFile {
-    /// Opens or makes the file, at the end of its last complete packet. Every packet in it must belong to the trace
-    /// `uuid`.
-    pub fn open(path: PathBuf, uuid: Uuid, options: OutputOptions) -> Result<Self> {
-        let file = regular_file::open_or_create(&path).map_err(Error::write(&path))?;
-        options
-            .access
-            .set_file(&file)
-            .map_err(Error::write(&path))?;
+    /// Creates the file of a stream; if the trace is `resumed`, opens it at the end of its last complete packet. Every
+    /// packet in it must belong to the trace `uuid`.
+    pub fn open(
+        folder: &Folder,
+        name: &StreamName,
+        uuid: Uuid,
+        options: OutputOptions,
+        resumed: bool,
+    ) -> Result<Self> {
+        let file_name = name.to_string();
+        let file = match resumed {
+            true => folder.open_or_create(&file_name, options.access)?,
+            false => folder.create(&file_name, options.access)?,
+        };
+        let path = folder.path().join(file_name);
         let last = last_whole(&path, &file, uuid)?;
         // The headers were read before this, because they are not whole pages.
         options.writing.set(&file).map_err(Error::write(&path))?;
@@ -106,6 +115,7 @@ impl StreamFile {
         let is_ext4 = fstatfs(&file).is_ok_and(|status| status.f_type == EXT4);
         let reserves = is_ext4 && options.writing == Writing::Cached;
         let mut stream = Self {
+            name: name.clone(),
             path,
             file,
             end: last.map_or(0, |packet| packet.end()),
@@ -117,6 +127,11 @@ impl StreamFile {
         stream.note();
         stream.roll_back()?;
         Ok(stream)
+    }
+
+    /// The stream.
+    pub fn name(&self) -> &StreamName {
+        &self.name
     }
 
     /// The file's path.
@@ -191,11 +206,6 @@ impl StreamFile {
         self.file.set_len(self.end)
     }
 
-    /// Removes it.
-    pub fn remove(self) -> Result<()> {
-        fs::remove_file(&self.path).map_err(Error::write(&self.path))
-    }
-
     /// Syncs the file to the disk.
     pub fn sync(&mut self) -> Result<()> {
         self.note();
@@ -210,14 +220,22 @@ mod tests {
     use super::*;
     use rtrace_abi::header::Layout;
     use rtrace_abi::packet::PacketHeader;
+    use std::fs;
     use std::io::Write;
     use synthetic::{PacketBuilder, UUID};
+
+    /// Opens the only stream in the directory of `path`.
+    fn open(path: &Path) -> StreamFile {
+        let (uuid, options) = (Uuid::from_bytes(UUID), OutputOptions::default());
+        let folder = Folder::open(path.parent().unwrap(), options.access).unwrap();
+        let name = ctf::name_of(path).unwrap();
+        StreamFile::open(&folder, &name, uuid, options, true).unwrap()
+    }
 
     /// Writes packets of equal length to a file with notes of their ends. [`None`]: the file system has no
     /// attributes.
     fn written(path: &Path, packets: u64) -> Option<Vec<u8>> {
-        let (uuid, options) = (Uuid::from_bytes(UUID), OutputOptions::default());
-        let mut stream = StreamFile::open(path.to_owned(), uuid, options).unwrap();
+        let mut stream = open(path);
         let mut all = Vec::new();
         for sequence in 0..packets {
             let bytes =
@@ -247,8 +265,7 @@ mod tests {
         };
         let uuid = Uuid::from_bytes(UUID);
         let before = reads();
-        let options = OutputOptions::default();
-        let stream = StreamFile::open(path.clone(), uuid, options).unwrap();
+        let stream = open(&path);
         assert!(reads() - before < PACKETS, "{} reads", reads() - before);
         assert_eq!(stream.last(), Some(packets - 1));
         assert_eq!(stream.bytes(), bytes.len() as u64);
@@ -259,11 +276,9 @@ mod tests {
     fn reserved_space_is_freed_by_the_end_and_by_a_resume() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("channel0_cpu0");
-        let (uuid, options) = (Uuid::from_bytes(UUID), OutputOptions::default());
         let blocks = || fs::metadata(&path).unwrap().blocks() * 512;
         const SIZE: u64 = 1 << 20;
-        let open = || StreamFile::open(path.clone(), uuid, options).unwrap();
-        let mut stream = open();
+        let mut stream = open(&path);
         for sequence in 0..10 {
             stream.reserve(SIZE);
             if stream.reserved.is_none() {
@@ -278,7 +293,7 @@ mod tests {
         assert!(blocks() > 11 * SIZE, "{} bytes", blocks());
         // The process ends before the trace does.
         drop(stream);
-        let mut stream = open();
+        let mut stream = open(&path);
         assert!(blocks() < 11 * SIZE, "{} bytes", blocks());
         stream.reserve(SIZE);
         assert!(blocks() > 11 * SIZE, "{} bytes", blocks());

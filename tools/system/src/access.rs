@@ -41,6 +41,11 @@ impl Access {
         }
     }
 
+    /// The permission bits of the directory.
+    pub fn directory_mode(self) -> u32 {
+        self.mode
+    }
+
     /// The permission bits of files: those of the directory, without the bits for execution.
     fn file_mode(self) -> u32 {
         self.mode & 0o666

@@ -114,6 +114,16 @@ pub enum Error {
         /// The fault.
         what: String,
     },
+    /// A text beside a trace violates its format.
+    #[error("{}: line {line}: {what}", path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// The fault.
+        what: String,
+    },
     /// The metadata text cannot be parsed.
     #[error("metadata, line {line}: {what}")]
     Metadata {

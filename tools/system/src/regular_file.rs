@@ -23,26 +23,6 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens `path` for reading and writing as [`open`] does, and keeps its contents. Creates a missing file, for its
-/// owner alone. Refuses a symbolic link, because in another user's directory it could lead to any file.
-pub fn open_or_create(path: &Path) -> io::Result<File> {
-    match fs::symlink_metadata(path) {
-        Ok(status) => check(status.file_type())?,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-        Err(e) => return Err(e),
-    }
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32)
-        .open(path)?;
-    check(file.metadata()?.file_type())?;
-    Ok(file)
-}
-
 /// The largest file that is read at once: a description, a text beside a trace.
 pub const LARGEST: u64 = 64 << 20;
 
@@ -64,7 +44,8 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
     text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-fn check(kind: FileType) -> io::Result<()> {
+/// Refuses a file that is not regular, with a text that names its kind.
+pub fn check(kind: FileType) -> io::Result<()> {
     let what = match kind {
         _ if kind.is_file() => return Ok(()),
         _ if kind.is_dir() => "a directory",
@@ -107,10 +88,6 @@ mod tests {
         assert!(refusal(read_to_string(&fifo)).contains("a FIFO"));
         assert!(refusal(open(Path::new("/dev/null"))).contains("a device"));
         assert!(refusal(open(dir.path())).contains("a directory"));
-        assert!(refusal(open_or_create(&fifo)).contains("a FIFO"));
-        assert!(refusal(open_or_create(&link)).contains("a symbolic link"));
-        open_or_create(&file).unwrap();
-        assert_eq!(read_to_string(&file).unwrap(), "text");
         let missing = open(&dir.path().join("missing")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }

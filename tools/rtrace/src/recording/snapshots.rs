@@ -14,8 +14,7 @@ use anyhow::Context;
 use control::Session;
 use network::Directory;
 use rustix::pipe::{pipe_with, PipeFlags};
-use store::make_dir;
-use system::Error;
+use store::Folder;
 use terminal::say;
 
 /// Writes snapshots to directories 1, 2, ... in `directory`, until the command ends or the requested number of
@@ -85,6 +84,6 @@ pub fn record<'a>(
 
 fn take(directory: &Directory, session: &Session, number: u64) -> anyhow::Result<()> {
     let Directory { path, options } = directory;
-    make_dir(path, options.access).map_err(Error::write(path))?;
+    Folder::make(path, options.access)?;
     snapshot::take(session, &path.join(number.to_string()), *options)
 }

@@ -54,7 +54,7 @@ pub fn save_names(dir: &Path, servers: Option<Servers>, access: Access) -> anyho
     });
     pass::read(&trace, &choice, chosen, &mut functions, none, progress)?;
     bar.finish_and_clear();
-    functions.names.save(dir, trace.metadata.uuid, access)
+    Ok(functions.names.save(dir, trace.metadata.uuid, access)?)
 }
 
 impl Functions {

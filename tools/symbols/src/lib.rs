@@ -3,8 +3,8 @@
 //! Names of functions: the kernel's, and those of programs.
 //!
 //! The kernel's addresses change with each boot, and a program's memory is gone when it ends. So a
-//! [recorder](recorder) writes all mappings beside the trace, in [`mappings::FILE`]. The names that a trace needs are
-//! [saved](saved) with it, in [`saved::FILE`], so that the trace can be read elsewhere.
+//! [recorder](recorder) writes all mappings beside the trace. The names that a trace needs are [saved](saved) with it,
+//! so that the trace can be read elsewhere.
 
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,6 @@ mod contents;
 mod debuginfod;
 mod elf;
 mod kernel;
-mod lines;
 mod mappings;
 mod processes;
 mod programs;
@@ -46,11 +45,11 @@ impl Symbols {
     /// trace was recorded in this boot. Prints a message about files that cannot be read.
     pub fn of(dir: &Path, metadata: &Metadata) -> Self {
         let saved = Saved::read(dir, metadata.uuid).unwrap_or_else(|error| {
-            say(format_args!("{error:#}"));
+            say(error);
             None
         });
         let mappings = Mappings::read(dir, metadata).unwrap_or_else(|error| {
-            say(format_args!("{error:#}"));
+            say(error);
             None
         });
         let lost = mappings.as_ref().map_or(0, |mappings| mappings.lost);

@@ -19,18 +19,15 @@
 //! ` and a backslash `\\`. The lines of a process are in the order of their times. Lines of different CPUs need not
 //! be.
 
-use super::lines::Lines;
 use super::processes::Change;
-use anyhow::{bail, Context};
 use ctf::{Clock, Metadata};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::BufRead;
 use std::path::Path;
+use store::beside::{Lines, MAPPINGS};
+use system::Result;
 use uuid::Uuid;
-
-/// The file's name in a trace's directory. Readers of CTF ignore it.
-pub const FILE: &str = ".mappings";
 
 const HEAD: &str = "rtrace mappings 1";
 
@@ -142,19 +139,23 @@ impl Times {
 impl Mappings {
     /// The mappings beside the trace in `dir`, or beside its chunks. [`None`]: they are missing, or belong to another
     /// trace.
-    pub fn read(dir: &Path, metadata: &Metadata) -> anyhow::Result<Option<Self>> {
-        let Some((path, text)) = super::saved::beside(dir, FILE)? else {
-            return Ok(None);
-        };
-        let parsed = Self::parse(text, metadata.uuid, &metadata.clock);
-        parsed.with_context(|| path.display().to_string())
+    pub fn read(dir: &Path, metadata: &Metadata) -> Result<Option<Self>> {
+        match MAPPINGS.open_of_chunks(dir)? {
+            Some(lines) => Self::parse(lines, metadata.uuid, &metadata.clock),
+            None => Ok(None),
+        }
     }
 
     /// Parses mappings. [`None`]: the text belongs to another trace.
-    pub fn parse(text: impl BufRead, trace: Uuid, clock: &Clock) -> anyhow::Result<Option<Self>> {
-        let mut lines = Lines::new(text);
+    pub fn parse(
+        mut lines: Lines<impl BufRead>,
+        trace: Uuid,
+        clock: &Clock,
+    ) -> Result<Option<Self>> {
         if lines.head()? != HEAD {
-            bail!("its first line is not `{HEAD}`: another version of rtrace wrote it");
+            return Err(lines.wrong(format!(
+                "it is not `{HEAD}`: another version of rtrace wrote the file"
+            )));
         }
         if lines.head()? != format!("trace {trace}") {
             return Ok(None);
@@ -163,13 +164,16 @@ impl Mappings {
             let (monotonic, realtime) = clocks.split_once(' ')?;
             Some((monotonic.parse().ok()?, realtime.parse().ok()?))
         });
-        let (monotonic, realtime) = clocks.context("line 3: no `clock MONOTONIC REALTIME`")?;
+        let Some((monotonic, realtime)) = clocks else {
+            return Err(lines.wrong("expected `clock MONOTONIC REALTIME`"));
+        };
         let times = Times::new(clock, monotonic, realtime);
         let mut mappings = Self::default();
         let mut places = HashMap::new();
-        while let Some((number, line)) = lines.next_line()? {
-            let parsed = mappings.line(line, &times, &mut places);
-            parsed.with_context(|| format!("line {number}: `{line}`"))?;
+        while let Some(line) = lines.next_line()? {
+            if mappings.line(line, &times, &mut places).is_none() {
+                return Err(lines.wrong("expected a change, such as `exec NS PID`"));
+            }
         }
         // The lines of each CPU are sorted.
         mappings.changes.sort_by_key(|(ns, _)| *ns);
@@ -241,9 +245,13 @@ mod tests {
         offset: 0,
     };
 
-    fn parse(lines: &str) -> anyhow::Result<Option<Mappings>> {
+    fn read(text: &[u8]) -> Result<Option<Mappings>> {
+        Mappings::parse(MAPPINGS.lines(text), Uuid::nil(), &CLOCK)
+    }
+
+    fn parse(lines: &str) -> Result<Option<Mappings>> {
         let text = head(Uuid::nil(), 5_000_000_000, 105_000_000_000) + lines;
-        Mappings::parse(text.as_bytes(), Uuid::nil(), &CLOCK)
+        read(text.as_bytes())
     }
 
     #[test]
@@ -282,18 +290,16 @@ mod tests {
             ("exec x 1", "line 4"),
             ("exec 1 1\nlost 1 -1", "line 5"),
         ] {
-            let error = format!("{:#}", parse(lines).unwrap_err());
+            let error = parse(lines).unwrap_err().to_string();
             assert!(error.contains(complaint), "{error}");
         }
-        assert!(Mappings::parse(&b"rtrace mappings 2\n"[..], Uuid::nil(), &CLOCK).is_err());
+        assert!(read(b"rtrace mappings 2\n").is_err());
         // A line without an end, as a hole in the file looks, takes no memory.
         let endless = [head(Uuid::nil(), 0, 0).into_bytes(), vec![0; 1 << 20]].concat();
-        let error = Mappings::parse(&*endless, Uuid::nil(), &CLOCK).unwrap_err();
+        let error = read(&endless).unwrap_err();
         assert!(error.to_string().contains("line 4: it has more"), "{error}");
         let other = head(Uuid::from_u128(1), 0, 0);
-        assert!(Mappings::parse(other.as_bytes(), Uuid::nil(), &CLOCK)
-            .unwrap()
-            .is_none());
+        assert!(read(other.as_bytes()).unwrap().is_none());
     }
 
     #[test]

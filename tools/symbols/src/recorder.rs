@@ -5,7 +5,6 @@
 
 use super::elf;
 use super::mappings::{self, MapLine};
-use super::saved::write_beside;
 use anyhow::Context;
 use perf_event::data::endian::Native;
 use perf_event::data::parse::{ParseConfig, Parser};
@@ -22,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use store::beside::MAPPINGS;
 use system::access::Access;
 use system::cpus;
 use terminal::say;
@@ -97,12 +97,13 @@ impl Recorder {
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread that writes it has panicked")));
         let mut from = written.context("cannot write the mappings of programs")?;
-        write_beside(dir, mappings::FILE, access, |to| {
+        MAPPINGS.write(dir, access, |to| {
             let [monotonic, realtime] = self.clocks;
             to.write_all(mappings::head(trace, monotonic, realtime).as_bytes())?;
             from.rewind()?;
             io::copy(&mut from, to).map(drop)
-        })
+        })?;
+        Ok(())
     }
 }
 

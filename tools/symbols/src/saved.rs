@@ -14,21 +14,15 @@
 
 use super::elf::Function;
 use super::kernel::{Kernel, KernelSymbol};
-use super::lines::Lines;
 use super::mappings::{escaped, unescaped, MappedFile};
-use anyhow::{bail, Context};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::io::BufRead;
+use std::path::Path;
+use store::beside::{Lines, SYMBOLS};
 use system::access::Access;
-use system::new_file::NewFile;
-use system::regular_file;
+use system::Result;
 use terminal::printable;
 use uuid::Uuid;
-
-/// The file's name in a trace's directory. Readers of CTF ignore it.
-pub const FILE: &str = ".symbols";
 
 const HEAD: &str = "rtrace symbols 1";
 
@@ -41,64 +35,35 @@ pub struct Saved {
     pub files: Vec<(MappedFile, Vec<Function>)>,
 }
 
-/// The path and contents of a file beside a trace, or beside its chunks. [`None`]: it is missing.
-pub fn beside(dir: &Path, name: &str) -> anyhow::Result<Option<(PathBuf, BufReader<File>)>> {
-    // The file of a chunk is beside the chunks.
-    for dir in [dir.to_owned(), dir.join("..")] {
-        let path = dir.join(name);
-        match regular_file::open(&path) {
-            Ok(file) => return Ok(Some((path, BufReader::new(file)))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| path.display().to_string()),
-        }
-    }
-    Ok(None)
-}
-
-/// Writes a file beside the trace in `dir`, completely or not at all. Its readers refuse a part of it.
-pub fn write_beside(
-    dir: &Path,
-    name: &str,
-    access: Access,
-    write: impl FnOnce(&mut &File) -> io::Result<()>,
-) -> anyhow::Result<()> {
-    let path = dir.join(name);
-    let written = NewFile::create(&path, true).and_then(|new| {
-        access.set_file(new.file())?;
-        write(&mut new.file())?;
-        new.commit()
-    });
-    written.with_context(|| format!("cannot write {}", path.display()))
-}
-
 impl Saved {
     /// The functions saved with the trace in `dir`. [`None`]: none were saved, or they belong to another trace.
-    pub fn read(dir: &Path, trace: Uuid) -> anyhow::Result<Option<Self>> {
-        let Some((path, text)) = beside(dir, FILE)? else {
-            return Ok(None);
-        };
-        Self::parse(text, trace).with_context(|| path.display().to_string())
+    pub fn read(dir: &Path, trace: Uuid) -> Result<Option<Self>> {
+        match SYMBOLS.open_of_chunks(dir)? {
+            Some(lines) => Self::parse(lines, trace),
+            None => Ok(None),
+        }
     }
 
     /// Parses saved symbols. [`None`]: the text belongs to another trace.
-    pub fn parse(text: impl BufRead, trace: Uuid) -> anyhow::Result<Option<Self>> {
-        let mut lines = Lines::new(text);
+    pub fn parse(mut lines: Lines<impl BufRead>, trace: Uuid) -> Result<Option<Self>> {
         if lines.head()? != HEAD {
-            bail!("its first line is not `{HEAD}`: another version of rtrace wrote it");
+            return Err(lines.wrong(format!(
+                "it is not `{HEAD}`: another version of rtrace wrote the file"
+            )));
         }
         if lines.head()? != format!("trace {trace}") {
             return Ok(None);
         }
         let mut kernel = Vec::new();
         let mut files: Vec<(MappedFile, Vec<Function>)> = Vec::new();
-        while let Some((number, line)) = lines.next_line()? {
+        while let Some(line) = lines.next_line()? {
             if line == "kernel" {
                 continue;
             }
             if let Some(file) = line.strip_prefix("file ") {
-                let (id, path) = file
-                    .split_once(' ')
-                    .with_context(|| format!("line {number}: `{line}`"))?;
+                let Some((id, path)) = file.split_once(' ') else {
+                    return Err(lines.wrong("expected `file ID PATH`"));
+                };
                 let file = MappedFile {
                     path: unescaped(path),
                     build_id: Some(id.to_owned()).filter(|id| id != "-"),
@@ -106,8 +71,9 @@ impl Saved {
                 files.push((file, Vec::new()));
                 continue;
             }
-            let (place, size, name) =
-                function(line).with_context(|| format!("line {number}: `{line}`"))?;
+            let Some((place, size, name)) = function(line) else {
+                return Err(lines.wrong("expected `ADDRESS SIZE NAME`"));
+            };
             match files.last_mut() {
                 Some((_, functions)) => functions.push(Function {
                     offset: place,
@@ -159,9 +125,9 @@ pub struct Names {
 
 impl Names {
     /// Saves the functions with the trace in `dir`.
-    pub fn save(&self, dir: &Path, trace: Uuid, access: Access) -> anyhow::Result<()> {
-        write_beside(dir, FILE, access, |file| {
-            file.write_all(self.text(trace).as_bytes())
+    pub fn save(&self, dir: &Path, trace: Uuid, access: Access) -> Result<()> {
+        SYMBOLS.write(dir, access, |out| {
+            out.write_all(self.text(trace).as_bytes())
         })
     }
 
@@ -199,22 +165,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_not_left() {
-        use std::fs;
-        let dir = tempfile::tempdir().unwrap();
-        let written = write_beside(dir.path(), FILE, Access::default(), |file| {
-            file.write_all(b"rtrace sym")?;
-            Err(io::ErrorKind::StorageFull.into())
-        });
-        let error = format!("{:#}", written.unwrap_err());
-        assert!(
-            error.contains("cannot write") && error.contains(FILE),
-            "{error}"
-        );
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    }
-
-    #[test]
     fn what_is_saved_is_read() {
         let symbol = |address, name: &str, module: Option<&str>| KernelSymbol {
             address,
@@ -240,20 +190,16 @@ mod tests {
             files: [(file.clone(), [function.clone()].into())].into(),
         };
         let text = names.text(Uuid::nil());
-        let saved = Saved::parse(text.as_bytes(), Uuid::nil()).unwrap().unwrap();
+        let parse = |text: &str, trace| Saved::parse(SYMBOLS.lines(text.as_bytes()), trace);
+        let saved = parse(&text, Uuid::nil()).unwrap().unwrap();
         for known in &kernel {
             assert_eq!(saved.kernel.find(known.address + 3), Some(known));
         }
         assert_eq!(saved.kernel.find(0xffff_ffff_8100_0010), None);
         assert_eq!(saved.files, [(file, vec![function])]);
-        assert!(Saved::parse(text.as_bytes(), Uuid::from_u128(1))
-            .unwrap()
-            .is_none());
+        assert!(parse(&text, Uuid::from_u128(1)).unwrap().is_none());
         let broken = text + "12 x y\n";
-        let error = format!(
-            "{:#}",
-            Saved::parse(broken.as_bytes(), Uuid::nil()).unwrap_err()
-        );
+        let error = parse(&broken, Uuid::nil()).unwrap_err().to_string();
         assert!(error.contains("line 8"), "{error}");
     }
 }

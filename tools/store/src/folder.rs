@@ -82,11 +82,16 @@ impl Folder {
 
     /// Where the directory is now. [`None`]: it was removed, or its file system was unmounted.
     pub fn place(&self) -> Option<PathBuf> {
-        if self.is_at(&self.path) {
+        if self.is_at_path() {
             return Some(self.path.clone());
         }
         let now = fs::read_link(self.link()).ok();
         now.filter(|now| self.is_at(now))
+    }
+
+    /// Whether its path still leads to it, and it was not removed or replaced.
+    pub fn is_at_path(&self) -> bool {
+        self.is_at(&self.path)
     }
 
     /// Whether the path leads to it.

@@ -21,8 +21,8 @@ use system::{Error, Result};
 pub struct Snapshot {
     /// The written packets.
     pub written: Written,
-    /// The events in it, and the events that the trace had lost until then.
-    pub totals: Totals,
+    /// The events in it, and the events that the trace had lost until then. [`None`]: the counters cannot be read.
+    pub totals: Option<Totals>,
     /// Streams that may lack packets, because the kernel could not hold them.
     pub exposed: Option<Exposed>,
     /// The reason why it is incomplete, or lacks the state of its end.
@@ -43,25 +43,32 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> Result<Sna
     })?;
     let taken = consumer.snapshot();
     let (written, exposed) = (consumer.written(), consumer.exposed());
-    let (stats, text) = session.stats_and_text()?;
-    let (maps, uuid) = (session.maps_text()?, session.uuid()?);
+    let uuid = consumer.source().uuid();
     let state = match taken {
         Ok(()) => State::Stopped,
         Err(_) => State::Failed,
     };
-    let ended = consumer.into_sink().end(state, 0, &text);
-    let saved = match uuid.filter(|_| !maps.is_empty()) {
-        Some(uuid) => maps::save(dir, uuid, &maps, options.access),
-        None => Ok(()),
+    // The trace ends, even if the session's counters or maps cannot be read.
+    let stats = session.stats_and_text();
+    let text = stats.as_ref().map_or("", |(_, text)| text);
+    let ended = consumer.into_sink().end(state, 0, text);
+    let saved = session.maps_text().and_then(|maps| match &*maps {
+        "" => Ok(()),
+        maps => maps::save(dir, uuid, maps, options.access),
+    });
+    let totals = stats.map(|(stats, _)| Totals {
+        recorded: written.records,
+        lost: stats.all.total.lost(),
+    });
+    let (totals, counted) = match totals {
+        Ok(totals) => (Some(totals), Ok(())),
+        Err(error) => (None, Err(error)),
     };
     Ok(Snapshot {
         written,
-        totals: Totals {
-            recorded: written.records,
-            lost: stats.all.total.lost(),
-        },
+        totals,
         exposed,
-        failure: taken.and(ended).and(saved).err(),
+        failure: taken.and(ended).and(counted).and(saved).err(),
     })
 }
 
@@ -90,6 +97,51 @@ pub fn next_number(dir: &Path) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tracer::Tracer;
+    use rtrace_abi::header::Layout;
+    use store::Recording;
+    use synthetic::{metadata, UUID};
+    use uuid::Uuid;
+
+    #[test]
+    fn a_snapshot_without_counters_or_maps_has_ended() {
+        let tree = tempfile::tempdir().unwrap();
+        let session = tree.path().join("rtrace/sessions/default");
+        let write = |name: &str, text: &str| {
+            let path = session.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let trace = Uuid::from_bytes(UUID);
+        write("../../enable", "0\n");
+        write("uuid", &trace.to_string());
+        write("metadata", &metadata(UUID, Layout::Compact));
+        for (name, text) in [("enable", "0\n"), ("channels/channel0/aux_size", "0\n")] {
+            write(name, text);
+        }
+        for name in ["mode", "subbuf_size", "subbuf_count"] {
+            write(&format!("channels/channel0/{name}"), "0\n");
+        }
+        let of_tree = Tracer::find(tree.path()).unwrap();
+        let of_tree = of_tree.session("default").unwrap();
+        for (number, stats, has_maps, complaint) in [
+            (1, "cpu recorded\n?\n", true, "stats"),
+            (2, "cpu recorded\ntotal 0\n", false, "maps"),
+        ] {
+            write("channels/channel0/stats", stats);
+            write("maps", "");
+            if !has_maps {
+                fs::remove_file(session.join("maps")).unwrap();
+            }
+            let dir = tree.path().join(number.to_string());
+            let snapshot = take(&of_tree, &dir, OutputOptions::default()).unwrap();
+            let error = snapshot.failure.unwrap().to_string();
+            assert!(error.contains(complaint), "{error}");
+            assert_eq!(snapshot.totals.is_some(), complaint == "maps");
+            let recording = Recording::read(&dir, trace).unwrap().unwrap();
+            assert_eq!(recording.state, State::Stopped, "{complaint}");
+        }
+    }
 
     #[test]
     fn numbers_go_on() {

@@ -75,6 +75,10 @@ fn take(directory: &Directory, session: &Session, number: u64, log: &Log) -> sys
         exposed,
         failure,
     } = snapshot::take(session, &dir, directory.options)?;
+    let totals = totals.map_or_else(
+        || "an unknown number of events lost".to_owned(),
+        |totals| totals.to_string(),
+    );
     log.info(&format!(
         "snapshot in {} ({} packets): {totals}",
         dir.display(),

@@ -445,20 +445,25 @@ fn close(options: &Record, session: &Session, recorded: Recorded) -> anyhow::Res
         maps,
     } = recorded;
     let state = if whole { State::Over } else { State::Failed };
-    if !session.exists() {
-        sink.end(state, 0, "")?;
-        say_trace(options, &written, whole);
-        bail!(
-            "session `{}` was destroyed during the recording: the number of lost events is unknown",
+    let counters = session.stats_and_text();
+    let now = session.uuid();
+    let unknown = match (&counters, &now) {
+        _ if !session.exists() => Some(format!(
+            "session `{}` was destroyed during the recording",
             session.name()
-        );
-    }
-    let (stats, text) = session.stats_and_text()?;
-    if session.uuid()? != Some(uuid) {
+        )),
+        (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
+        (_, Ok(now)) if *now != Some(uuid) => {
+            Some("the session was started again during the recording".to_owned())
+        }
+        _ => None,
+    };
+    if let Some(why) = unknown {
         sink.end(state, 0, "")?;
         say_trace(options, &written, whole);
-        bail!("the session was started again during the recording: the number of lost events is unknown");
+        bail!("{why}: the number of lost events is unknown");
     }
+    let (stats, text) = counters?;
     // Events that the kernel recorded and that are not on disk are lost too, for whatever reason.
     let total = stats.all.total;
     let kept = total.recorded.saturating_sub(total.overwritten);

@@ -22,7 +22,9 @@ pub fn take(session: &Session, dir: &Path, options: OutputOptions) -> anyhow::Re
         bytes(written.bytes),
         written.packets
     ));
-    conclude(totals.lost == 0, totals);
+    if let Some(totals) = totals {
+        conclude(totals.lost == 0, totals);
+    }
     if let Some(exposed) = exposed {
         say(exposed);
     }

@@ -9,10 +9,14 @@ use crate::tracer::lines;
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use system::{Error, Result};
 
 /// The maximum size of one write to a control file: the kernel parses patterns write by write.
 const WRITE_LIMIT: usize = 1024;
+
+/// The file that frees the memory of an earlier boot.
+const FREE: &str = "free_recovered";
 
 /// A channel of a session.
 #[derive(Clone, Debug)]
@@ -177,7 +181,12 @@ impl Channel {
 
     /// Discards that buffer, so that the memory can be used again.
     pub fn free_recovered(&self) -> Result<()> {
-        self.session.write(&self.file("free_recovered"), "1")
+        self.session.write(&self.file(FREE), "1")
+    }
+
+    /// The file that [`Self::free_recovered`] writes.
+    pub fn free_path(&self) -> PathBuf {
+        self.session.path(&self.file(FREE))
     }
 
     fn file(&self, name: &str) -> String {

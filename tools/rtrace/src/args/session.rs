@@ -67,7 +67,8 @@ pub struct SnapshotArgs {
 ///
 /// Without --vmcore, the buffers are in reserved memory: the file `memory` of the channel names memory that
 /// `reserve_mem=` on the kernel's command line reserves. If the machine kept its memory over the reboot, the trace
-/// is complete up to the last event. When the trace is on the disk, the memory is free for the next recording.
+/// is complete up to the last event. When the trace is on the disk, the memory is free for the next recording, unless
+/// parts of it are damaged: then a message says how to free it.
 ///
 /// With --vmcore, the buffers are in a dump of the kernel's memory, such as kdump writes: an ELF file, or one that
 /// makedumpfile made of it. Each session gets a trace DIR/SESSION; with --session only that one. This needs drgn

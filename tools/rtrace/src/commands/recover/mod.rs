@@ -26,7 +26,8 @@ pub fn recover(place: &Place, options: &Recover) -> anyhow::Result<()> {
     }
 }
 
-/// Writes the trace that the last boot left in the reserved memory of a channel, and frees that memory.
+/// Writes the trace that the last boot left in the reserved memory of a channel. Frees that memory if no part of it is
+/// damaged: another version or another program may read more.
 fn from_region(
     place: &Place,
     channel: &str,
@@ -44,15 +45,21 @@ fn from_region(
             channel.name()
         );
     };
+    let free = format!("`echo 1 > {}`", channel.free_path().display());
     let region = Region::parse(&memory).with_context(|| {
         format!(
-            "the trace in the memory of channel `{}` cannot be recovered (`echo 1 > free_recovered` deletes it)",
+            "the trace in the memory of channel `{}` cannot be recovered ({free} deletes it)",
             channel.name()
         )
     })?;
-    report(dir, recovered::write(&region, dir, access)?);
-    if !keep {
-        channel.free_recovered()?;
+    let is_damaged = report(dir, recovered::write(&region, dir, access)?);
+    match is_damaged {
+        _ if keep => {}
+        true => say(format_args!(
+            "parts are damaged, so the memory of channel `{}` keeps the trace: {free} deletes it",
+            channel.name()
+        )),
+        false => channel.free_recovered()?,
     }
     Ok(())
 }
@@ -95,14 +102,15 @@ fn from_dump(file: &Path, session: Option<&str>, dir: &Path, access: Access) -> 
     Ok(())
 }
 
-fn report(dir: &Path, recovered: Recovered) {
+/// Reports what was written. Returns whether parts were damaged.
+fn report(dir: &Path, recovered: Recovered) -> bool {
     let Recovered {
         packets,
         bytes: size,
         torn,
         damaged,
     } = recovered;
-    for what in damaged {
+    for what in &damaged {
         say(format_args!("damaged: {what}"));
     }
     if torn > 0 {
@@ -115,4 +123,5 @@ fn report(dir: &Path, recovered: Recovered) {
         dir.display(),
         bytes(size)
     ));
+    !damaged.is_empty()
 }

@@ -96,8 +96,8 @@ pub fn all() -> Vec<Seed> {
         add("frames", name, bytes);
     }
     let trace = synthetic::uuid_text(UUID);
-    for (target, name, text) in BESIDE {
-        add(target, name, text.replace("UUID", &trace).into_bytes());
+    for (name, text) in BESIDE {
+        add("beside", name, text.replace("UUID", &trace).into_bytes());
     }
     for (name, bytes) in sessions() {
         add("receiver", name, bytes);
@@ -109,56 +109,66 @@ pub fn all() -> Vec<Seed> {
 }
 
 /// Texts in files beside a trace.
-const BESIDE: [(&str, &str, &str); 11] = [
+const BESIDE: [(&str, &str); 14] = [
     (
-        "mappings",
-        "sound",
+        "mappings-sound",
         "rtrace mappings 1\ntrace UUID\nclock 5 105\n\
          map 7 12 1000 2000 3000 12ab /bin/a b\nmap 8 12 2000 1000 0 - [heap]\n\
          fork 9 13 13 12\nfork 9 12 14 12\nexec 10 13\nexit 11 12 14\nlost 12 3\nnews 13\n",
     ),
     (
-        "mappings",
-        "relative",
+        "mappings-relative",
         "rtrace mappings 1\ntrace UUID\nclock 5 105\nmap 0 7 1000 2000 0 - a\\nb\\\\c\n",
     ),
     (
-        "mappings",
-        "overflow",
+        "mappings-overflow",
         "rtrace mappings 1\ntrace UUID\nclock 18446744073709551615 0\n\
          map 1 7 ffffffffffffff00 2000 0 - a\n",
     ),
-    ("mappings", "another", "rtrace mappings 1\ntrace x\n"),
+    ("mappings-another", "rtrace mappings 1\ntrace x\n"),
     (
-        "symbols",
-        "sound",
+        "symbols-sound",
         "rtrace symbols 1\ntrace UUID\nkernel\nffffffff81000000 10 schedule\n\
          ffffffffc0000000 10 probe [rtrace]\nfile 12ab /bin/a\n20 3 operator new\nfile - b\n1 1 c\n",
     ),
     (
-        "symbols",
-        "overflow",
+        "symbols-overflow",
         "rtrace symbols 1\ntrace UUID\nffffffffffffffff ffffffffffffffff a\nfile - b\n\
          ffffffffffffffff ffffffffffffffff c\n",
     ),
-    ("symbols", "another", "rtrace symbols 2\n"),
+    ("symbols-another", "rtrace symbols 2\n"),
     (
-        "recording",
-        "chunk",
+        "recording-chunk",
         "trace UUID\nstate stopped\nunwritten 7\nchunk 2\nlost_before channel0 0 3\n\
          lost_before aux 1 18446744073709551615\nchannel channel0\ncpu recorded full\n0 10 4\ntotal 10 4\n\
          channel aux\ncpu full\n1 2\ntotal 18446744073709551615\n",
     ),
     (
-        "recording",
-        "one-channel",
+        "recording-one-channel",
         "trace UUID\nstate over\nunwritten 0\ncpu recorded overwritten\n0 10 3\n1 5 0\ntotal 15 3\n",
     ),
-    ("recording", "begun", "trace UUID\nstate writing\nunwritten 0\n"),
+    ("recording-begun", "trace UUID\nstate writing\nunwritten 0\n"),
     (
-        "recording",
-        "wrong",
+        "recording-wrong",
         "trace UUID\r\nstate failed\nmore\nunwritten -1\nlost_before a\n",
+    ),
+    (
+        "maps-sound",
+        "trace UUID\nmap a e by comm,cpu sum(n) max(n)\noverflow 3 5 -5\nlacking 2\n\
+         comm cpu count sum(n) max(n)\n\"b\\xc3\" 0 9 10 7\n\"a\" 1 4 30 8\n\n\
+         map b e by kstack hist(n)\noverflow 0\nlacking 0\nstackless 1\nkstack n count\n\
+         f+0x2a;g 8..8 7\n- -17..-16 5\n\n\
+         map c e max(duration) from b\noverflow 0 0\nlacking 0\nunmatched 1\nrepeated 2\ndropped 3\n\
+         count max(duration)\n4 18446744073709551615\n",
+    ),
+    (
+        "maps-no-column",
+        "trace UUID\nmap a e by cpu\noverflow 0\nlacking 0\ncpu\n1\n",
+    ),
+    (
+        "maps-sums",
+        "trace UUID\nmap a e by cpu\noverflow 0\nlacking 0\ncpu count\n\
+         1 18446744073709551615\n1 18446744073709551615\n",
     ),
 ];
 

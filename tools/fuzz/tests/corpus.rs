@@ -34,7 +34,7 @@ macro_rules! replayed {
     };
 }
 
-replayed! { config description dynamic elf events filter frames http mappings maps metadata packets patterns receiver recording region sizes state stats symbols trace triggers }
+replayed! { beside config description dynamic elf events filter frames http maps metadata packets patterns receiver region sizes state stats trace triggers }
 
 #[test]
 fn all_folders_have_a_target() {

@@ -2,6 +2,7 @@
 
 //! The targets.
 
+mod beside;
 mod config;
 mod description;
 mod dynamic;
@@ -11,18 +12,15 @@ mod filter;
 mod frames;
 mod http;
 mod labels;
-mod mappings;
 mod maps;
 mod metadata;
 mod packets;
 mod patterns;
 mod receiver;
-mod recording;
 mod region;
 mod sizes;
 mod state;
 mod stats;
-mod symbols;
 mod trace;
 mod triggers;
 
@@ -37,6 +35,7 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    target("beside", beside::check),
     target("config", config::check),
     target("description", description::check),
     target("dynamic", dynamic::check),
@@ -45,18 +44,15 @@ pub const TARGETS: &[Target] = &[
     target("filter", filter::check),
     target("frames", frames::check),
     target("http", http::check),
-    target("mappings", mappings::check),
     target("maps", maps::check),
     target("metadata", metadata::check),
     target("packets", packets::check),
     target("patterns", patterns::check),
     target("receiver", receiver::check),
-    target("recording", recording::check),
     target("region", region::check),
     target("sizes", sizes::check),
     target("state", state::check),
     target("stats", stats::check),
-    target("symbols", symbols::check),
     target("trace", trace::check),
     target("triggers", triggers::check),
 ];

@@ -4,12 +4,12 @@
 
 use crate::failure::Failure;
 use anyhow::Context;
-use rustix::fs::{fchmod, flock, FlockOperation, Mode};
+use rustix::fs::{fchmod, flock, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::thread;
@@ -65,8 +65,16 @@ impl PidFile {
 fn lock(new: &Path) -> io::Result<Option<File>> {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        let file = regular_file::open_or_create(new)?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32)
+            .open(new)?;
         let status = file.metadata()?;
+        regular_file::check(status.file_type())?;
         if status.uid() != geteuid().as_raw() || status.mode() & 0o077 != 0 {
             let what = format!("{} is open to other users: remove it", new.display());
             return Err(io::Error::other(what));

@@ -7,6 +7,7 @@ use super::tasks::Life;
 use ahash::HashMap;
 use ctf::Clock;
 use serde::Serialize;
+use system::printing;
 
 /// A task and its CPU time.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -83,7 +84,7 @@ impl BusyTasks {
             .iter()
             .map(|((tid, _, comm), &ticks)| Task {
                 tid: *tid,
-                comm: String::from_utf8_lossy(comm).into_owned(),
+                comm: printing::text(comm).into_owned(),
                 cpu_time_ns: clock.nanoseconds(ticks),
             })
             .collect();

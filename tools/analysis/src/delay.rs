@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use store::Trace;
+use system::printing;
 use terminal::printable;
 
 /// A delay.
@@ -102,7 +103,7 @@ impl Thread {
         let value = |name: &str| event.value(event.layout.field(&format!("{prefix}{name}"))?);
         Some(Self {
             tid: integer(value("tid"))?,
-            comm: String::from_utf8_lossy(text(value("comm"))?).into_owned(),
+            comm: printing::text(text(value("comm"))?).into_owned(),
             prio: integer(value("prio")),
         })
     }

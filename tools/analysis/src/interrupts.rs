@@ -9,6 +9,7 @@
 use super::{integer, key, text, Catalogue, EventKey};
 use ahash::{HashMap, HashMapExt};
 use ctf::{Event, EventLayout};
+use system::printing;
 
 /// Names of soft interrupts, by number.
 const SOFT: [&str; 10] = [
@@ -170,7 +171,7 @@ impl Interrupts {
             self.sources.push(Source {
                 is_hard,
                 number,
-                name: String::from_utf8_lossy(name).into_owned(),
+                name: printing::text(name).into_owned(),
             });
         }
         place

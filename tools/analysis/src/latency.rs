@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write};
 use std::slice;
+use system::printing;
 use terminal::{date, duration, printable};
 
 /// Number of characters of the histogram's longest bar.
@@ -131,7 +132,7 @@ impl Latency {
         (ticks > 0).then(|| Ran {
             took_ns: self.clock.nanoseconds(ticks),
             tid,
-            comm: String::from_utf8_lossy(comm).into_owned(),
+            comm: printing::text(comm).into_owned(),
         })
     }
 
@@ -144,7 +145,7 @@ impl Latency {
             let wait = Wait {
                 cpu: schedule.number(cpu),
                 tid: span.tid,
-                comm: String::from_utf8_lossy(comm).into_owned(),
+                comm: printing::text(comm).into_owned(),
                 ran: self.ran(cpu, span, schedule),
             };
             self.worst_preempted.add(latency_ns, span.from, || wait);
@@ -177,7 +178,7 @@ impl Analysis for Latency {
         let comm = schedule.comm(span.tid).unwrap_or_default();
         let thread = self.threads.entry((span.tid, span.life)).or_default();
         if thread.comm.as_bytes() != comm {
-            thread.comm = String::from_utf8_lossy(comm).into_owned();
+            thread.comm = printing::text(comm).into_owned();
         }
         thread.wakeups += 1;
         thread.total_ns = thread.total_ns.saturating_add(latency_ns);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
 use store::maps::{self, MapKey, MapRow, MapTable, STACK};
-use terminal::{harmless, say};
+use terminal::{printable, say};
 use uuid::Uuid;
 
 /// Characters of the longest bar of a histogram.
@@ -53,7 +53,7 @@ impl Answer for Maps {
 
     fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
         for table in &self.0 {
-            writeln!(out, "\nmap {}", harmless(&table.line))?;
+            writeln!(out, "\nmap {}", printable(&table.line))?;
             write(table, rows, out)?;
             for warning in warnings(table) {
                 writeln!(out, "{warning}")?;
@@ -214,7 +214,7 @@ pub fn write(table: &MapTable, rows: usize, out: &mut String) -> fmt::Result {
 }
 
 fn key_text(key: &MapKey) -> String {
-    harmless(&key.to_string()).into_owned()
+    printable(&key.to_string())
 }
 
 /// Writes lines of cells, of which the first `right` are aligned at the right.
@@ -323,6 +323,18 @@ comm n count
         assert_eq!(text, all);
         assert_eq!(warnings(&tables[0]).len(), 1);
         assert_eq!(object(&tables[0])["stackless"], 2);
+    }
+
+    #[test]
+    fn names_neither_break_rows_nor_command_the_terminal() {
+        let text = "map m e by comm\noverflow 0\nlacking 0\ncomm count\n\
+            \"\\x1b[31mRED\" 2\n\"new\\x0aline\\xff\" 1\n";
+        let tables = maps::parse(text).unwrap();
+        let mut text = String::new();
+        write(&tables[0], 9, &mut text).unwrap();
+        let expected = "count  comm\n    2  \\x1b[31mRED\n    1  new\\x0aline\\xff\n";
+        assert_eq!(text, expected);
+        assert_eq!(object(&tables[0])["rows"][1]["comm"], "new\nline\\xff");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::path::Path;
 use symbols::{Side, Stacks, Symbols};
+use system::printing;
 use terminal::{date, duration, printable};
 
 /// Analysis of the CPU's activity during a delay.
@@ -154,7 +155,7 @@ impl Analysis for Meanwhile {
         let comm = schedule.comm(span.tid).unwrap_or_default();
         let thread = Thread {
             tid: span.tid,
-            comm: String::from_utf8_lossy(comm).into_owned(),
+            comm: printing::text(comm).into_owned(),
             prio: None,
         };
         self.add(span.from, span.to, || thread.to_string());

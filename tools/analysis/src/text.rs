@@ -56,9 +56,14 @@ fn events(out: &mut String, summary: &Summary, rows: usize) -> Result {
     )?;
     for event in summary.events.iter().take(rows) {
         let share = percent(event.count, summary.losses.recorded);
-        write!(out, "{:>14} {share:>6}  {}", event.count, event.name)?;
+        write!(
+            out,
+            "{:>14} {share:>6}  {}",
+            event.count,
+            printable(&event.name)
+        )?;
         if summary.channels.len() > 1 {
-            write!(out, " ({})", event.channel)?;
+            write!(out, " ({})", printable(&event.channel))?;
         }
         writeln!(out)?;
     }

@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use system::printing;
 use terminal::{duration, printable};
 
 /// The order of the rows.
@@ -170,7 +171,7 @@ impl Thread {
             tid,
             pid: self.process,
             ppid: self.parent,
-            comm: String::from_utf8_lossy(&self.comm).into_owned(),
+            comm: printing::text(&self.comm).into_owned(),
             running_ns: running,
             interrupted_ns: has_interrupts.then(|| clock.nanoseconds(self.interrupted)),
             runnable_ns: woken.saturating_add(sent_off),

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
+use system::printing;
 use system::{Error, Result};
 
 /// A session's `triggered` file. poll(2) reports it readable if it has changed since it was read.
@@ -72,7 +73,7 @@ fn name(word: &str) -> String {
         bytes.extend(octal);
         bytes.extend(piece.get(3..).unwrap_or("").as_bytes());
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    printing::text(&bytes).into_owned()
 }
 
 /// Parses the lines of the table. Columns are found by their names; the trigger is the last one.

@@ -6,13 +6,14 @@
 //! column after these. Otherwise the column `fields` holds all of them.
 
 use super::format::{Format, Loss, Now, Task};
-use super::values::{fields, is_length, is_shown_context, AsText, Line, Pairs};
+use super::values::{fields, is_length, is_shown_context, AsText, Pairs};
 use analysis::whose::recorded_comm;
 use analysis::{key, EventKey};
 use ctf::{Event, EventLayout, FieldLayout, Metadata, StreamClass};
 use std::collections::HashSet;
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
+use system::printing::Line;
 
 /// Columns of every export.
 const COLUMNS: [&str; 5] = ["time", "cpu", "tid", "comm", "event"];

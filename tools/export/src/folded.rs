@@ -4,7 +4,6 @@
 //! `rtrace export flamegraph`: the flame graph itself.
 
 use super::format::{Format, Loss, Now, Task};
-use super::values::Line;
 use analysis::schedule::{Schedule, Span, State};
 use analysis::tasks::Life;
 use analysis::unit_of;
@@ -15,6 +14,7 @@ use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use symbols::{Place, Side, Stacks, Symbols};
+use system::printing::Line;
 
 /// Output format of the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

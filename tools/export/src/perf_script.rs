@@ -4,13 +4,13 @@
 
 use super::format::{Format, Loss, Now, Task};
 use super::ftrace::Line;
-use super::values;
 use analysis::{key, EventKey};
 use ctf::{Event, Metadata};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use symbols::{Place, Side, Stacks, Symbols};
+use system::printing;
 
 /// Writes perf's text.
 pub struct PerfScript {
@@ -55,7 +55,7 @@ impl PerfScript {
                 tid,
                 comm: Some(comm),
                 ..
-            }) => (values::Line(comm).to_string(), tid),
+            }) => (printing::Line(comm).to_string(), tid),
             Some(Task { tid, .. }) => (format!(":{tid}"), tid),
             None => (":-1".to_owned(), -1),
         };

@@ -4,7 +4,6 @@
 //! the names and numbers of its `profile.proto`.
 
 use super::format::{Format, Loss, Now, Task};
-use super::values::Line;
 use analysis::{integer, unit_of};
 use ctf::{Event, Metadata};
 use flate2::write::GzEncoder;
@@ -13,6 +12,7 @@ use prost::Message;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use symbols::{Place, Side, Stacks, Symbols};
+use system::printing::Line;
 
 /// A profile.
 #[derive(Clone, PartialEq, Message)]

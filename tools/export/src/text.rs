@@ -4,13 +4,13 @@
 
 use super::format::{Format, Loss, Now, Task};
 use super::ftrace::Line;
-use super::values;
 use analysis::{key, EventKey};
 use ctf::{Event, Metadata};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use symbols::{Place, Side, Stacks, Symbols};
+use system::printing;
 
 /// Begin of an ftrace file. Other tools recognize the format by the first line.
 const HEAD: &str = "\
@@ -126,7 +126,7 @@ fn head(line: &mut String, now: &Now<'_>) -> fmt::Result {
         Some(Task { tid: 0, .. }) => write!(line, "          <idle>-0      ")?,
         Some(Task { tid, comm, .. }) => {
             let start = line.len();
-            write!(line, "{}", values::Line(comm.unwrap_or(b"<...>")))?;
+            write!(line, "{}", printing::Line(comm.unwrap_or(b"<...>")))?;
             let width = line[start..].chars().count();
             line.insert_str(start, &"                "[..16_usize.saturating_sub(width)]);
             write!(line, "-{tid:<7}")?;

@@ -5,7 +5,7 @@
 use ctf::{Event, FieldLayout, Type, Value};
 use rtrace_abi::schema::{Integer, Shown};
 use std::fmt::{self, Display, Formatter, Write};
-use system::printing::commands_terminal;
+use system::printing::Line;
 
 /// A value as text: always on one line, whatever bytes a text contains.
 pub struct AsText<'a>(pub &'a Type, pub Value<'a>);
@@ -34,48 +34,6 @@ impl Display for AsText<'_> {
             (_, Type::Array(..) | Type::Sequence(..) | Type::String) => Ok(()),
         }
     }
-}
-
-/// A text of foreign origin on one line, harmless to a terminal. Control characters, characters that change the
-/// direction of text, and bytes that are not UTF-8 become `\xHH`, as does a backslash before `xHH`. Different texts
-/// stay different.
-pub struct Line<'a>(pub &'a [u8]);
-
-impl Display for Line<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && *byte != b'\\';
-        if self.0.iter().all(is_plain) {
-            return self
-                .0
-                .utf8_chunks()
-                .try_for_each(|chunk| f.write_str(chunk.valid()));
-        }
-        for chunk in self.0.utf8_chunks() {
-            for (at, char) in chunk.valid().char_indices() {
-                let is_plain = match char {
-                    '\\' => !is_escape(&chunk.valid().as_bytes()[at..]),
-                    char => !commands_terminal(char),
-                };
-                if is_plain {
-                    f.write_char(char)?;
-                } else {
-                    hex(f, char.encode_utf8(&mut [0; 4]).as_bytes())?;
-                }
-            }
-            hex(f, chunk.invalid())?;
-        }
-        Ok(())
-    }
-}
-
-/// Bytes as `\xHH`.
-fn hex(f: &mut Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))
-}
-
-/// Whether a text begins with `\xHH`.
-fn is_escape(text: &[u8]) -> bool {
-    matches!(text, [b'\\', b'x', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
 }
 
 fn integer(f: &mut Formatter<'_>, element: &Integer, value: Value<'_>) -> fmt::Result {

@@ -9,6 +9,7 @@ use ctf::{Clock, Event, Metadata};
 use std::collections::HashMap;
 use std::path::Path;
 use symbols::{Place, Side, Symbols};
+use system::printing;
 
 /// Maximum number of nodes. A stack without room for a frame counts for the frame's caller.
 const NODES: usize = 100_000;
@@ -120,7 +121,7 @@ impl Stacks {
         labels.sort_unstable_by_key(|(_, place)| **place);
         let text = |frame: &Frame| match frame {
             Frame::Event(place) => events[*place as usize].clone(),
-            Frame::Thread(comm) => String::from_utf8_lossy(comm).into_owned(),
+            Frame::Thread(comm) => printing::text(comm).into_owned(),
             Frame::Code(text) => text.clone(),
         };
         labels.into_iter().map(|(frame, _)| text(frame)).collect()

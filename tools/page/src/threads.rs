@@ -8,6 +8,7 @@ use analysis::tasks::Life;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use system::printing;
 
 /// Maximum number of threads with a name on the page: the threads that ran longest. A trace of hours with
 /// short-lived processes may have hundreds of thousands of threads.
@@ -70,7 +71,7 @@ impl Threads {
         let place = self.place(thread, time);
         let known = &mut self.threads[place as usize].comm;
         if let Some(comm) = comm.filter(|_| known.is_empty()) {
-            *known = String::from_utf8_lossy(comm).into_owned();
+            *known = printing::text(comm).into_owned();
         }
         place
     }
@@ -81,7 +82,7 @@ impl Threads {
         let thread = &mut self.threads[place as usize];
         if let Some(comm) = schedule.comm(tid) {
             if thread.comm.as_bytes() != comm {
-                thread.comm = String::from_utf8_lossy(comm).into_owned();
+                thread.comm = printing::text(comm).into_owned();
             }
         }
         thread.pid = schedule.process(tid).or(thread.pid);

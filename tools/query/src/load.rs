@@ -13,9 +13,11 @@ use rusqlite::{Connection, Statement, ToSql};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use store::Trace;
+use system::printing::text;
 use tables::{Cell, Column, Kind, Rows};
 use terminal::progress;
 
@@ -172,7 +174,7 @@ fn add(
 ) -> rusqlite::Result<()> {
     let mut tables: Vec<Table<'_>> = Vec::new();
     let mut days = Days::default();
-    let dir = dir.to_string_lossy();
+    let dir = text(dir.as_os_str().as_bytes());
     connection.execute_batch("BEGIN")?;
     for found in found {
         let batch = match found {

@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 use std::fs::File;
 use std::io::{self, Write};
+use system::printing;
 use tables::{Column, Kind, Single};
 use terminal::{harmless_json, printable};
 
@@ -91,10 +92,14 @@ fn text(column: &Answered, value: ValueRef<'_>) -> Option<String> {
         ValueRef::Integer(number) if column.is_flag() => (number != 0).to_string(),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-            String::from_utf8_lossy(bytes).into_owned()
-        }
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => utf8(bytes),
     })
+}
+
+/// Returns a text of SQLite. Texts of a trace are UTF-8; an expression may have other bytes.
+fn utf8(bytes: &[u8]) -> String {
+    let text = std::str::from_utf8(bytes).map(str::to_owned);
+    text.unwrap_or_else(|_| printing::text(bytes).into_owned())
 }
 
 /// Number of rows whose cells set the widths of a table's columns. Cells of later rows may be wider.
@@ -199,9 +204,7 @@ fn json(columns: &[Answered], rows: &mut Rows<'_>, out: &mut dyn Write) -> anyho
                 ValueRef::Integer(number) if column.is_flag() => (number != 0).into(),
                 ValueRef::Integer(number) => number.into(),
                 ValueRef::Real(number) => number.into(),
-                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-                    String::from_utf8_lossy(bytes).into_owned().into()
-                }
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => utf8(bytes).into(),
             };
             object.0.push((&column.name, value));
         }

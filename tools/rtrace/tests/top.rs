@@ -137,7 +137,7 @@ fn tables_are_sorted_and_cut() {
 2023-11-14 22:13:20.000 UTC for 1.000 s: 2 CPUs 40.0% busy, 3 switches/s, 3 calls/s
      TID COMM              CPU% switches/s wakeups/s      worst   calls/s errors/s  top call
        7 sh                30.0          2         1     4.0 ms         3        1  openat
-       8 cc?1              50.0          1         0          -         0        0  -
+       8 cc\\x1b1           50.0          1         0          -         0        0  -
 ";
     assert_eq!(text, expected);
     let order = |options: &[&str]| -> Vec<i64> {

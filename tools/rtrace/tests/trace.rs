@@ -122,7 +122,7 @@ fn a_call_is_one_line() {
             "22:13:20.000021000            sh/7 {}",
             switch(SHELL, 1, other)
         ),
-        "22:13:20.000031000     1.0 us cc?1/8 openat(dfd: 5, filename: \"x\", flags: \
+        "22:13:20.000031000     1.0 us cc\\x1b1/8 openat(dfd: 5, filename: \"x\", flags: \
          O_WRONLY|O_CREAT, mode: 0640) = -1 ENOENT (No such file or directory)"
             .to_owned(),
         format!(
@@ -130,7 +130,7 @@ fn a_call_is_one_line() {
             switch((0, "swapper/1"), 0, SHELL)
         ),
         "22:13:20.001520000     1.5 ms sh/7 read(buf: 0x7f00) = 512".to_owned(),
-        "22:13:20.001520000            cc?1/8 read(buf: 0) <unfinished ...>".to_owned(),
+        "22:13:20.001520000            cc\\x1b1/8 read(buf: 0) <unfinished ...>".to_owned(),
     ];
     assert_eq!(lines(dir.path(), "10 events recorded, 0 lost"), expected);
 }

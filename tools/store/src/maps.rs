@@ -7,6 +7,7 @@ use rtrace_input::map::{LinePart, MapLine};
 use std::io::BufRead;
 use std::path::Path;
 use system::access::Access;
+use system::printing::text;
 use system::Result;
 use uuid::Uuid;
 
@@ -246,7 +247,7 @@ fn key(word: &str) -> Option<MapKey> {
         rest = after;
     }
     bytes.extend(rest.bytes());
-    Some(MapKey::Text(String::from_utf8_lossy(&bytes).into_owned()))
+    Some(MapKey::Text(text(&bytes).into_owned()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 //! The errors of all crates, in the words that the user reads.
 
-use crate::printing::session_option;
+use crate::session::session_option;
 use std::io;
 use std::path::{Path, PathBuf};
 

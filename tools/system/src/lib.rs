@@ -15,6 +15,7 @@ pub mod printing;
 pub mod priority;
 pub mod quantity;
 pub mod regular_file;
+pub mod session;
 pub mod signals;
 pub mod time;
 

@@ -13,6 +13,7 @@ use std::io::Write;
 use std::iter::repeat_n;
 use std::mem::{replace, take};
 use std::ops::Range;
+use system::printing;
 
 /// Definition levels: the state of a cell. A cell that is not a list is empty or present.
 const EMPTY: i16 = 0;
@@ -129,7 +130,7 @@ impl Cells {
         }
     }
 
-    /// Fills a cell with a text. Invalid UTF-8 is replaced later.
+    /// Fills a cell with a text, which becomes UTF-8 later.
     #[inline]
     pub fn text(&mut self, text: &[u8]) {
         if let Some(kind) = self.kind() {
@@ -164,7 +165,8 @@ impl Cells {
         mut self,
         to: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<()> {
-        let is_ascii = self.texts.items.is_ascii();
+        // Plain texts are UTF-8, and stay as they are.
+        let is_plain = self.texts.items.is_ascii() && !self.texts.items.contains(&b'\\');
         let texts = ByteArray::from(take(&mut self.texts.items));
         for (place, kind) in self.kinds.iter().enumerate() {
             let Some(mut to) = to.next_column()? else {
@@ -179,7 +181,7 @@ impl Cells {
                 Kind::Integer { .. } | Kind::Time | Kind::Clock => {
                     self.numbers::<Int64Type>(place, |bits| bits as i64, &mut to)?
                 }
-                Kind::Text => self.texts(place, &texts, is_ascii, &mut to)?,
+                Kind::Text => self.texts(place, &texts, is_plain, &mut to)?,
                 Kind::List { bits, signed } if bits <= 32 => {
                     self.lists::<Int32Type>(place, narrow(bits, signed), &mut to)?
                 }
@@ -218,7 +220,7 @@ impl Cells {
         &self,
         place: usize,
         texts: &ByteArray,
-        is_ascii: bool,
+        is_plain: bool,
         to: &mut SerializedColumnWriter<'_>,
     ) -> Result<()> {
         let to = to.typed::<ByteArrayType>();
@@ -230,9 +232,9 @@ impl Cells {
                 values.extend(word.map(|word| {
                     let Range { start, end } = self.texts.range(word);
                     let text = texts.slice(start, end - start);
-                    match is_ascii {
+                    match is_plain {
                         true => text,
-                        false => match String::from_utf8_lossy(text.data()) {
+                        false => match printing::text(text.data()) {
                             Cow::Borrowed(_) => text,
                             Cow::Owned(text) => ByteArray::from(text.into_bytes()),
                         },

@@ -5,6 +5,7 @@
 use crate::column::{width, Column, Kind};
 use crate::output::TableId;
 use std::io;
+use system::printing;
 
 /// Takes the rows of tables, in their order.
 pub trait Rows {
@@ -131,9 +132,9 @@ impl Taken<'_> {
             match (kind, &mut *cell) {
                 (Kind::Text, Cell::Text(old)) => {
                     old.clear();
-                    old.push_str(&String::from_utf8_lossy(text));
+                    old.push_str(&printing::text(text));
                 }
-                (Kind::Text, _) => *cell = Cell::Text(String::from_utf8_lossy(text).into_owned()),
+                (Kind::Text, _) => *cell = Cell::Text(printing::text(text).into_owned()),
                 _ => *cell = Cell::Empty,
             }
         }
@@ -249,7 +250,7 @@ mod tests {
             Cell::Integer(255),
             Cell::Empty,
             Cell::Integer(u64::MAX.into()),
-            Cell::Text("\u{fffd}!".to_owned()),
+            Cell::Text("\\xff!".to_owned()),
             Cell::List(vec![1, -1]),
             Cell::Integer(1),
         ];

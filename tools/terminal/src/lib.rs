@@ -13,7 +13,8 @@ use anstyle::{AnsiColor, Style};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use system::printing::commands_terminal;
+pub use system::printing::printable;
+use system::printing::{commands_terminal, push};
 
 /// Whether messages of success are suppressed.
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -89,11 +90,6 @@ pub fn colour(always: bool) {
     choice.write_global();
 }
 
-/// A name that any user may have chosen, such as a task's: on one line, and harmless to the terminal.
-pub fn printable(text: &str) -> String {
-    text.replace(commands_terminal, "?")
-}
-
 /// A text for the terminal, or for a file that may be shown there. All output passes through here, because texts of
 /// a trace and of other machines can contain escape sequences. Line ends, tabs and the styles above are kept.
 pub fn harmless(text: &str) -> Cow<'_, str> {
@@ -110,7 +106,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
         let length = style.map_or(character.len_utf8(), str::len);
         match character {
             '\n' | '\t' => safe.push(character),
-            _ if style.is_none() && commands_terminal(character) => safe.push('?'),
+            _ if style.is_none() => push(&mut safe, character),
             _ => safe.push_str(&rest[..length]),
         }
         rest = &rest[length..];
@@ -171,8 +167,11 @@ mod tests {
         assert_eq!(harmless(&own), own);
         // The title, the screen, hidden text, C1, the cursor, the direction.
         let hostile = "\x1b]0;t\x07\x1b[2J\x1b[8mé\u{9b}2J\r\x08\x7f\u{202e}";
-        assert_eq!(harmless(hostile), "?]0;t??[2J?[8mé?2J????");
-        assert_eq!(printable("a\nb\x1b[31m"), "a?b?[31m");
+        assert_eq!(
+            harmless(hostile),
+            r"\x1b]0;t\x07\x1b[2J\x1b[8mé\xc2\x9b2J\x0d\x08\x7f\xe2\x80\xae"
+        );
+        assert_eq!(printable("a\nb\x1b[31m"), r"a\x0ab\x1b[31m");
         let json = serde_json::to_string(hostile).unwrap();
         let safe = harmless_json(json);
         assert!(!safe.contains(commands_terminal), "{safe}");

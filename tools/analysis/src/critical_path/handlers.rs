@@ -9,6 +9,7 @@ use crate::{bits, key, text, Catalogue, EventKey, Moment};
 use ctf::{Event, EventLayout};
 use std::collections::HashMap;
 use std::sync::Arc;
+use system::printing;
 
 /// Events at the begin and at the end of handlers, and the field that both events have.
 const PAIRS: [(&str, &str, &str); 8] = [
@@ -168,7 +169,7 @@ impl Handlers {
 }
 
 fn describe(pair: usize, number: u64, name: Option<&[u8]>) -> String {
-    let name = String::from_utf8_lossy(name.unwrap_or_default());
+    let name = printing::text(name.unwrap_or_default());
     match pair {
         HARD => format!("irq {number} {name}"),
         SOFT => format!("softirq {}", softirq_name(number as i64)),

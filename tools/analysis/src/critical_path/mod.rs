@@ -32,6 +32,7 @@ use handlers::{Handlers, Waker};
 use history::History;
 use segment::{Path, Segment, What};
 use std::collections::HashMap;
+use system::printing;
 use terminal::date::PointInTime;
 
 /// Analysis of the critical path of a thread.
@@ -173,7 +174,7 @@ impl CriticalPath {
             if let Some(comm) = comm.filter(|_| tid != 0) {
                 let known = self.names.entry(tid).or_default();
                 if known.as_bytes() != comm {
-                    *known = String::from_utf8_lossy(comm).into_owned();
+                    *known = printing::text(comm).into_owned();
                 }
             }
         }

@@ -15,6 +15,7 @@ use crate::whose::Owner;
 use ahash::HashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use system::printing;
 
 /// `F_DUPFD`
 const DUPFD: u64 = 0;
@@ -142,7 +143,7 @@ impl Tables {
     /// Records a file in a table of the kernel.
     pub fn opened(&mut self, table: u64, fd: i32, name: &[u8], flags: u64) {
         if let Some(&owner) = self.tables.get(&table) {
-            let file = String::from_utf8_lossy(name).into();
+            let file = printing::text(name).into();
             self.set(owner, fd, file, closes_on_exec(Some(flags)));
         }
     }
@@ -221,7 +222,7 @@ impl Tables {
 
     /// Returns the name of a file. If it is relative and its directory is known, the directory's name precedes it.
     fn below(&self, owner: Owner, dir: Option<i32>, name: &[u8], time: u64) -> Arc<str> {
-        let name = String::from_utf8_lossy(name);
+        let name = printing::text(name);
         let dir = dir.and_then(|fd| self.file(owner, fd, time));
         match dir {
             Some(dir) if !name.starts_with('/') => format!("{dir}/{name}").into(),

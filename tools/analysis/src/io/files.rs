@@ -16,6 +16,7 @@ use ctf::{Clock, Event};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::sync::Arc;
+use system::printing;
 
 /// Analysis of the files of a trace.
 pub struct Files {
@@ -146,7 +147,7 @@ impl Files {
                 .as_ref()
                 .is_none_or(|known| known.as_bytes() != comm)
             {
-                found.comm = Some(String::from_utf8_lossy(comm).into_owned());
+                found.comm = Some(printing::text(comm).into_owned());
             }
         }
         match u64::try_from(call.ret) {

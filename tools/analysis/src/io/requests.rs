@@ -13,6 +13,7 @@ use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
+use system::printing;
 
 /// Analysis of the requests of a trace.
 pub struct Requests {
@@ -345,6 +346,6 @@ impl Requests {
 fn maker(record: &Record<'_>, now: &Moment<'_>) -> Maker {
     Maker {
         tid: now.tid(),
-        comm: String::from_utf8_lossy(record.comm).into_owned(),
+        comm: printing::text(record.comm).into_owned(),
     }
 }

@@ -14,6 +14,7 @@ use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event};
 use serde::Serialize;
 use std::cmp::Reverse;
+use system::printing;
 
 /// Bits of an operation that hold the command, a part of `FUTEX_CMD_MASK`.
 const COMMAND: u64 = 0x7f;
@@ -124,7 +125,7 @@ impl Futexes {
         let futexes = futexes.into_iter();
         let futexes = futexes.map(|((owner, _, uaddr), comm, waits)| Futex {
             pid: owner.pid(),
-            comm: comm.map(|comm| String::from_utf8_lossy(&comm).into_owned()),
+            comm: comm.map(|comm| printing::text(&comm).into_owned()),
             uaddr: format!("{uaddr:#x}"),
             waits,
         });

@@ -5,6 +5,7 @@
 use crate::durations::Durations;
 use ctf::Clock;
 use serde::Serialize;
+use system::printing;
 
 /// The waits for one lock.
 #[derive(Debug)]
@@ -84,7 +85,7 @@ impl Waiter {
     pub fn new(tid: i64, comm: Option<&[u8]>) -> Self {
         Self {
             tid,
-            comm: comm.map(|comm| String::from_utf8_lossy(comm).into_owned()),
+            comm: comm.map(|comm| printing::text(comm).into_owned()),
         }
     }
 }

@@ -11,6 +11,7 @@ use ctf::{Clock, Event, EventLayout};
 use std::cmp::Reverse;
 use std::path::Path;
 use symbols::{Place, Side, Stacks, Symbols};
+use system::printing;
 
 /// Sampling events, and the units of their periods.
 const EVENTS: [(&str, &str); 2] = [
@@ -168,7 +169,7 @@ impl Analysis for Profile {
             self.idle += 1;
             return;
         }
-        let comm = now.comm().map_or("?".into(), String::from_utf8_lossy);
+        let comm = now.comm().map_or("?".into(), printing::text);
         match self.comms.get_mut(&*comm) {
             Some(count) => *count += 1,
             None => drop(self.comms.insert(comm.into_owned(), 1)),

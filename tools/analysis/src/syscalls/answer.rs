@@ -188,7 +188,7 @@ impl Answer for Found {
                 call.errors,
                 known(times.total_ns(), times.count()),
                 times.columns(),
-                call.name
+                printable(&call.name)
             )
         })?;
         more(out, self.calls.len(), rows, "system calls")?;
@@ -234,7 +234,7 @@ fn text_names(names: &[NameCall], out: &mut String, rows: usize) -> fmt::Result 
             time(call.max_ns),
             call.processes,
             or_unknown(call.comm.as_deref().map(printable)),
-            call.name
+            printable(&call.name)
         )
     })?;
     more(out, names.len(), rows, "rows")
@@ -256,7 +256,7 @@ fn text_processes(processes: &[ProcessCall], out: &mut String, rows: usize) -> f
             time(call.max_ns),
             or_unknown(call.pid),
             or_unknown(call.comm.as_deref().map(printable)),
-            call.name
+            printable(&call.name)
         )
     })?;
     more(out, processes.len(), rows, "rows")?;

@@ -21,6 +21,7 @@ use ctf::{Clock, Event, EventLayout, Type};
 pub use names::{is_end_of, CallName, Names, Which};
 pub use pairs::{Open, Pairs, Seen};
 use std::mem::take;
+use system::printing;
 
 /// Maximum number of calls that an error names.
 const NAMED_CALLS: usize = 8;
@@ -206,7 +207,7 @@ impl Syscalls {
                 .as_ref()
                 .is_none_or(|known| known.as_bytes() != comm)
             {
-                call.comm = Some(String::from_utf8_lossy(comm).into_owned());
+                call.comm = Some(printing::text(comm).into_owned());
             }
         }
         call

@@ -12,7 +12,6 @@
 mod json;
 
 use super::format::{Format, Loss, Now};
-use super::values::Line;
 use analysis::interrupts::{Interrupt, Interrupts};
 use analysis::schedule::{Schedule, Span, State};
 use analysis::syscalls::{Open, Pairs, Seen};
@@ -24,6 +23,7 @@ use serde::Serialize;
 use serde_json::{json, Value};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
+use system::printing::Line;
 use terminal::harmless_json;
 
 /// Process id of the CPUs' tracks: larger than the kernel's largest process id (`PID_MAX_LIMIT`).

@@ -7,11 +7,12 @@ mod template;
 
 pub use template::PRIORITIES;
 
-use super::values::{self, AsText, Contexts, Pairs};
+use super::values::{AsText, Contexts, Pairs};
 use analysis::integer;
 use ctf::{Event, EventLayout};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
+use system::printing;
 use template::Template;
 
 /// Entry or exit of a system call, with the name of the call.
@@ -54,7 +55,7 @@ pub fn name(name: &str) -> Cow<'_, str> {
 
 /// Returns a name from a trace, without characters that control a terminal.
 fn harmless(name: &str) -> String {
-    values::Line(name.as_bytes()).to_string()
+    printing::Line(name.as_bytes()).to_string()
 }
 
 /// Print format of an event, after the task, the CPU and the time.

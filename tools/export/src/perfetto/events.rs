@@ -5,11 +5,12 @@
 use super::proto::{message, string, tag, varint};
 use crate::format::Now;
 use crate::ftrace::{self, syscall, Syscall, PRIORITIES};
-use crate::values::{fields, is_shown_context, AsText, Line};
+use crate::values::{fields, is_shown_context, AsText};
 use analysis::{integer, text};
 use ctf::{Event, EventLayout, FieldLayout, Type, Value};
 use decode::Architecture;
 use std::io::Write;
+use system::printing::Line;
 
 /// Message of a type of event.
 #[derive(Debug)]

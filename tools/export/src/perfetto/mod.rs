@@ -9,7 +9,6 @@ mod events;
 mod proto;
 
 use super::format::{Format, Loss, Now};
-use super::values::Line;
 use ahash::HashMap;
 use analysis::schedule_events::{Fork, ForkFields, StateFields, THREAD_STATE};
 use analysis::{architecture, integer, key, text, ByEvent, Catalogue, EventKey};
@@ -21,6 +20,7 @@ use proto::{
     Trace, TracePacket, Utsname, BOOTTIME, REALTIME,
 };
 use std::io::{self, Write};
+use system::printing::Line;
 
 /// `CLONE_THREAD`
 const CLONE_THREAD: u64 = 0x1_0000;

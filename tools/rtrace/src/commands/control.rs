@@ -12,7 +12,7 @@ use crate::session::temporary::Temporary;
 use crate::state;
 use anyhow::bail;
 use control::{LiveTrace, Session, DEFAULT_SESSION};
-use system::printing::session_option;
+use system::session::session_option;
 use system::Error;
 use terminal::{conclude, say, tell};
 

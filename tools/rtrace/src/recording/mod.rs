@@ -33,7 +33,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{self, ExitCode};
 use std::sync::Arc;
 use store::{maps, Claim, Output};
-use system::printing::session_option;
+use system::session::session_option;
 use system::signals::Signals;
 use system::Error;
 use terminal::{bytes, conclude, say, tell};

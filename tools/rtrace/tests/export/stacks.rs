@@ -160,11 +160,11 @@ fn names_that_anybody_may_have_chosen_do_no_harm() {
     fs::write(dir.path().join(".symbols"), symbols).unwrap();
     assert_eq!(
         text(&["folded"], dir.path()),
-        "my_task;[a:??[2Jb] 1\nmy_task;[a:??[2Jb];le?af;0x10_[k];in?[2Jner_[k] 2\nswapper;0x10_[k] 1\n"
+        "my_task;[a:\\x0a\\x1b[2Jb] 1\nmy_task;[a:\\x0a\\x1b[2Jb];le\\x1baf;0x10_[k];in\\x1b[2Jner_[k] 2\nswapper;0x10_[k] 1\n"
     );
     for format in ["perf-script", "text"] {
         let text = text(&[format], dir.path());
-        assert!(text.contains("/bin/a;??[2Jb"), "{text}");
+        assert!(text.contains(r"/bin/a;\x0a\x1b[2Jb"), "{text}");
         assert!(!text.contains('\x1b'), "{text}");
     }
 }

@@ -13,6 +13,7 @@ use decode::{Architecture, Meaning};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
+use system::printing;
 
 /// Contexts that the head of a line has.
 const HEAD: [&str; 3] = ["pid", "tid", "procname"];
@@ -335,7 +336,7 @@ fn write_file(out: &mut String, fd: u64, file_of: &mut FileOf<'_>) {
     let fd = fd as i32;
     if let Some(file) = (fd >= 0).then(|| file_of(fd)).flatten() {
         out.push('<');
-        write_escaped(out, file.as_bytes());
+        out.push_str(&printing::printable(&file));
         out.push('>');
     }
 }
@@ -369,7 +370,7 @@ fn write_value(out: &mut String, value: Value<'_>, ty: &Type, meaning: Option<Me
 
 fn write_integer(out: &mut String, integer: Value<'_>, ty: &Type) {
     match (ty.value_name(integer), integer) {
-        (Some(name), _) => out.push_str(&name),
+        (Some(name), _) => out.push_str(&printing::printable(&name)),
         (None, Value::Signed(number)) => push(out, format_args!("{number}")),
         (None, integer) => match number(integer) {
             number if number > 0 && ty.is_hex() => push(out, format_args!("{number:#x}")),
@@ -391,18 +392,11 @@ fn write_escaped(out: &mut String, text: &[u8]) {
             match character {
                 '\'' => out.push('\''),
                 '"' | '\\' | '\n' | '\r' | '\t' => out.extend(character.escape_default()),
-                character if character.is_control() => {
-                    let mut bytes = [0; 4];
-                    for byte in character.encode_utf8(&mut bytes).bytes() {
-                        push(out, format_args!("\\x{byte:02x}"));
-                    }
-                }
-                character => out.push(character),
+                character => printing::push(out, character),
             }
         }
-        for byte in chunk.invalid() {
-            push(out, format_args!("\\x{byte:02x}"));
-        }
+        // Writing to a String cannot fail.
+        let _ = printing::hex(out, chunk.invalid());
     }
 }
 

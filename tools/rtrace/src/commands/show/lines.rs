@@ -25,6 +25,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use system::printing;
 use system::{Error, Result};
 use terminal::harmless_json;
 
@@ -276,7 +277,7 @@ impl Described {
         };
         let mut who = Who::of(self.engine.schedule().task(&happened));
         if who.tid.is_none() {
-            let comm = recorded_comm(event).map(String::from_utf8_lossy);
+            let comm = recorded_comm(event).map(printing::text);
             who.comm = comm.map(Cow::into_owned);
         }
         if hidden.before.is_some_and(|name| form.is_begin_of(name)) {

@@ -5,6 +5,7 @@
 use analysis::choice::Chosen;
 use analysis::tasks::Serial;
 use analysis::whose::{Owner, Task};
+use system::printing;
 
 /// The task of an event, as far as it is known.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +49,7 @@ impl Who {
             tid: Some(task.tid),
             serial: task.serial,
             pid: task.process,
-            comm: comm.map(|comm| String::from_utf8_lossy(comm).into_owned()),
+            comm: comm.map(|comm| printing::text(comm).into_owned()),
         }
     }
 }

@@ -133,7 +133,7 @@ impl Table {
             self.rate(row.wakeups),
             self.rate(row.calls),
             self.rate(row.errors),
-            row.top_call.as_deref().unwrap_or("-"),
+            row.top_call.as_deref().map_or("-".into(), printable),
         )
     }
 

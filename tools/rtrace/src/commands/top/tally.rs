@@ -12,6 +12,7 @@ use analysis::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ctf::{Clock, Event};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use system::printing;
 
 /// The work of threads since the last table.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ impl Tally {
         let threads = self.threads.drain();
         let rows = threads.map(|((tid, _), figures)| Row {
             tid,
-            comm: String::from_utf8_lossy(&figures.comm).into_owned(),
+            comm: printing::text(&figures.comm).into_owned(),
             cpu_ns: nanoseconds(figures.ran),
             switches: figures.switches,
             wakeups: figures.wakeups,

@@ -2,7 +2,7 @@
 
 //! `rtrace export aux`: the chunks of AUX areas, in a file for each area, and an index of them.
 
-use super::csv::Row;
+use super::csv_row::CsvRow;
 use super::folder::NewFolder;
 use super::Interruption;
 use analysis::aux::{self, Chunk};
@@ -38,7 +38,7 @@ struct Folder<'a> {
     trace: &'a Trace,
     areas: Areas,
     index: BufWriter<File>,
-    row: Row,
+    row: CsvRow,
     /// Files by stream class and CPU.
     files: BTreeMap<(u32, u32), AreaFile>,
     chunks: u64,
@@ -65,7 +65,7 @@ pub fn export(from: &Path, to: &Path) -> anyhow::Result<()> {
         trace: &trace,
         areas,
         index: create(&new.path().join(INDEX))?,
-        row: Row::default(),
+        row: CsvRow::default(),
         files: BTreeMap::new(),
         chunks: 0,
         bytes: 0,
@@ -188,7 +188,7 @@ impl Folder<'_> {
 
 /// Adds the row of a chunk at offset `at` of `file`.
 fn add_row(
-    row: &mut Row,
+    row: &mut CsvRow,
     ns: u64,
     event: &str,
     chunk: &Chunk,

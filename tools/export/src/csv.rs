@@ -5,13 +5,14 @@
 //! The columns are `time,cpu,tid,comm,event`. If one type of event is chosen, each field and each context has a
 //! column after these. Otherwise the column `fields` holds all of them.
 
+use super::csv_row::CsvRow;
 use super::format::{Format, Loss, Now, Task};
 use super::values::{fields, is_length, is_shown_context, AsText, Pairs};
 use analysis::whose::recorded_comm;
 use analysis::{key, EventKey};
 use ctf::{Event, EventLayout, FieldLayout, Metadata, StreamClass};
 use std::collections::HashSet;
-use std::fmt::{self, Display, Write as _};
+use std::fmt;
 use std::io::{self, Write};
 use system::printing::Line;
 
@@ -23,39 +24,7 @@ pub struct Csv {
     /// Columns after the common ones.
     columns: Vec<String>,
     has_column_per_field: bool,
-    row: Row,
-}
-
-/// A row.
-#[derive(Default)]
-pub(super) struct Row {
-    text: String,
-    cell: String,
-}
-
-impl Row {
-    /// Adds a cell.
-    pub(super) fn cell(&mut self, value: impl Display) -> fmt::Result {
-        self.cell.clear();
-        write!(self.cell, "{value}")?;
-        if !self.text.is_empty() {
-            self.text.push(',');
-        }
-        if self.cell.contains([',', '"', '\n', '\r']) {
-            write!(self.text, "\"{}\"", self.cell.replace('"', "\"\""))
-        } else {
-            self.text.push_str(&self.cell);
-            Ok(())
-        }
-    }
-
-    /// Ends the row.
-    pub(super) fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.text.push('\n');
-        out.write_all(self.text.as_bytes())?;
-        self.text.clear();
-        Ok(())
-    }
+    row: CsvRow,
 }
 
 impl Csv {
@@ -73,7 +42,7 @@ impl Csv {
         Self {
             columns,
             has_column_per_field: only.is_some(),
-            row: Row::default(),
+            row: CsvRow::default(),
         }
     }
 

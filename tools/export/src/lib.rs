@@ -8,6 +8,7 @@ mod aux;
 mod choice;
 mod chrome;
 mod csv;
+mod csv_row;
 mod folded;
 mod folder;
 mod format;
@@ -24,6 +25,7 @@ mod text;
 mod values;
 
 pub use choice::Choice;
+pub use csv_row::CsvRow;
 pub use names::save_names;
 pub use output::{Output, Target};
 pub use pass::Exported;
@@ -47,7 +49,7 @@ use std::path::{Path, PathBuf};
 use store::Trace;
 use symbols::{Stacks, Symbols};
 use system::signals::Signals;
-use terminal::{progress, say, tell};
+use terminal::{is_closed, progress, say, tell};
 use text::Text;
 
 /// An export: its traces, format and target.
@@ -262,11 +264,6 @@ fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::R
         }
         Err(error) => Err(error),
     }
-}
-
-fn is_closed(error: &anyhow::Error) -> bool {
-    let kind = error.downcast_ref().map(io::Error::kind);
-    kind == Some(io::ErrorKind::BrokenPipe)
 }
 
 fn say_what_came_of_it(exported: &Exported, target: &Target) {

@@ -31,7 +31,7 @@ use std::fmt::Write;
 use std::io;
 use std::path::PathBuf;
 use store::Trace;
-use terminal::say;
+use terminal::{is_closed, say};
 
 /// A query, and the format and target of its answer.
 #[derive(Clone, Debug)]
@@ -102,18 +102,13 @@ pub fn query(query: &Query) -> anyhow::Result<()> {
         Err(error) if is_closed(&error) => verdict,
         Err(error) => {
             interruption.check()?;
-            Err(error)
+            match error.is::<io::Error>() {
+                true => Err(error.context(format!("cannot write {}", query.target))),
+                false => Err(error),
+            }
         }
         Ok(_) => verdict,
     }
-}
-
-fn is_closed(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain();
-    causes.any(|cause| {
-        let kind = cause.downcast_ref().map(io::Error::kind);
-        kind == Some(io::ErrorKind::BrokenPipe)
-    })
 }
 
 /// Lists the samples, and the tables and columns of the traces.

@@ -5,6 +5,7 @@
 use crate::engine::Engine;
 use crate::schema::{FLAG, TIME};
 use anyhow::Context;
+use export::CsvRow;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use rusqlite::types::ValueRef;
@@ -174,15 +175,17 @@ fn print(
 }
 
 fn csv(columns: &[Answered], rows: &mut Rows<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut out = csv::Writer::from_writer(out);
-    out.write_record(columns.iter().map(|column| &column.name))?;
+    let mut cells = CsvRow::default();
+    let mut names = columns.iter().map(|column| &column.name);
+    names.try_for_each(|name| cells.cell(name))?;
+    cells.end(out)?;
     while let Some(row) = rows.next()? {
         for (place, column) in columns.iter().enumerate() {
-            out.write_field(text(column, row.get_ref(place)?).unwrap_or_default())?;
+            cells.cell(text(column, row.get_ref(place)?).unwrap_or_default())?;
         }
-        out.write_record(None::<&[u8]>)?;
+        cells.end(out)?;
     }
-    Ok(out.flush()?)
+    Ok(())
 }
 
 /// A row as a JSON object, in the order of the columns.
@@ -280,7 +283,7 @@ fn parquet(
         }
     }
     file.finish()?;
-    io::copy(&mut File::open(&path)?, out).context("cannot copy the answer")?;
+    io::copy(&mut File::open(&path)?, out)?;
     Ok(())
 }
 

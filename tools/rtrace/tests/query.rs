@@ -14,7 +14,7 @@ use serde_json::{json, Value};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Stdio;
-use synthetic::{PacketBuilder, OPENAT_EXIT, WAKING};
+use synthetic::{PacketBuilder, OPENAT, OPENAT_EXIT, WAKING};
 use tempfile::TempDir;
 
 /// Microseconds and seconds in clock ticks.
@@ -152,6 +152,68 @@ fn each_form_has_the_same_rows() {
         .stderr(contains("--force"));
     let words = [&["--force"], &words[..]].concat();
     rtrace(&words, &[trace.path()]).assert().success();
+}
+
+/// Returns an answer in this format, and the messages.
+fn answer(format: &str, sql: &str, dir: &Path) -> (String, String) {
+    let assert = rtrace(&["--format", format, sql], &[dir])
+        .assert()
+        .success();
+    let output = assert.get_output();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn names_are_harmless_in_every_format() {
+    let trace = TempDir::new().unwrap();
+    let dir = trace.path();
+    let mut one = packet(0, 0, S).switch(S + US, IDLE, (7, "=\x1b[31mR\n"));
+    for (at, name) in [(2, &b"=\xff,\x1b[2J\n\0"[..]), (3, b"-1.5\0"), (4, b"-a\0")] {
+        one = one.event(OPENAT, S + at * US, name);
+    }
+    write(dir, vec![one.close(S + 9 * US, 8)]);
+    let sql = "SELECT task_comm AS \"a\x1b[2J\", filename FROM syscall_entry_openat ORDER BY ns";
+    let comm = r"\x3d\x1b[31mR\x0a";
+    let lines = [
+        r"a\x1b[2J,filename".to_owned(),
+        format!(r#"{comm},"\x3d\xff,\x1b[2J\x0a""#),
+        format!("{comm},-1.5"),
+        format!(r"{comm},\x2da"),
+    ];
+    assert_eq!(answer("csv", sql, dir).0.lines().collect::<Vec<_>>(), lines);
+    let table = answer("table", sql, dir).0;
+    assert!(table.contains(r"=\xff,\x1b[2J\x0a") && !table.contains('\x1b'));
+    let json: Value = serde_json::from_str(&answer("json", sql, dir).0).unwrap();
+    assert_eq!(json[0]["filename"], "=\\xff,\x1b[2J\n");
+    // The text of a trace is found as JSON shows it.
+    let found = r"SELECT COUNT(*) AS n FROM syscall_entry_openat WHERE filename LIKE '=\xff%'";
+    assert_eq!(answer("csv", found, dir).0, "n\n1\n");
+}
+
+#[test]
+fn a_closed_pipe_is_no_error_and_a_full_disk_is_one() {
+    let trace = opens(1);
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) SELECT i FROM n";
+    for format in ["csv", "json", "table", "parquet"] {
+        let run = |to: Stdio| {
+            let mut command = std::process::Command::new(cargo_bin("rtrace"));
+            let command = command.args(["query", "-n", "0", "--format", format, sql]);
+            let command = command.arg(trace.path()).stdout(to).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let mut child = run(Stdio::piped());
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{format}: {output:?}");
+        assert_eq!(output.stderr, b"", "{format}");
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = run(full.into()).wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{format}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        let expected = "cannot write standard output: No space left on device";
+        assert!(said.contains(expected), "{format}: {said}");
+    }
 }
 
 #[test]

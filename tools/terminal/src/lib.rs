@@ -36,6 +36,15 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Whether an error means that the reader of the output has closed it.
+pub fn is_closed(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain();
+    causes.any(|cause| {
+        let kind = cause.downcast_ref().map(io::Error::kind);
+        kind == Some(io::ErrorKind::BrokenPipe)
+    })
+}
+
 /// Prints a value as JSON to standard output.
 pub fn print_json(value: &impl serde::Serialize) -> io::Result<()> {
     print(&harmless_json(serde_json::to_string_pretty(value)? + "\n"))

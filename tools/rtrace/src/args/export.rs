@@ -50,6 +50,8 @@ pub enum ExportFormat {
     /// The columns are time (seconds of the trace's clock), cpu, tid, comm and event. If -e picks one type of
     /// event, a column for each of its fields and for each context follows. Otherwise one column `fields`
     /// follows, with all of them as name=value.
+    ///
+    /// If a spreadsheet would execute a cell (=1+1), the first character of the cell becomes \xHH.
     Csv(ExportFileArgs),
     /// The text of ftrace, as tracefs' `trace` has it
     Text(ExportFileArgs),

@@ -16,8 +16,8 @@ use anyhow::{bail, Context};
 use consumer::viewer::{View, Viewer};
 use consumer::{Consumer, State, Totals};
 use control::{LiveTrace, Session};
-use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::resume_unwind;
 use std::process::Child;
@@ -54,7 +54,7 @@ impl Recording<'_> {
 
 /// Whether an error means that the reader of the output is gone.
 pub fn is_closed(error: &system::Error) -> bool {
-    error.os_error() == Some(Errno::PIPE.raw_os_error())
+    matches!(error, system::Error::Write { cause, .. } if cause.kind() == ErrorKind::BrokenPipe)
 }
 
 /// Records in a temporary session with the settings `setup`, without the threads `excluded`, and passes the events to

@@ -108,6 +108,36 @@ fn every_type_has_a_cell() {
 }
 
 #[test]
+fn a_spreadsheet_executes_no_cell() {
+    let dir = TempDir::new().unwrap();
+    let one = packet(0, 0, 0)
+        .switch(10, IDLE, (7, "=cmd|' /C x'!A0"))
+        .openat(20, "-1")
+        .openat(30, "-1+1")
+        .openat(40, "@\x1b[2J")
+        .syscall_exit(synthetic::OPENAT_EXIT, 50, -2)
+        .close(60, 8);
+    write(dir.path(), &[(0, vec![one])]);
+    let (_, rows) = table(&["-e", "syscalls"], &dir);
+    let cells: Vec<_> = rows.iter().map(|row| row[5].as_str()).collect();
+    assert_eq!(
+        cells,
+        [
+            "filename=-1",
+            "filename=-1+1",
+            r"filename=@\x1b[2J",
+            "ret=-2"
+        ]
+    );
+    assert_eq!(rows[0][3], r"\x3dcmd|' /C x'!A0");
+    let (_, rows) = table(&["-e", "syscall_entry_openat"], &dir);
+    let cells: Vec<_> = rows.iter().map(|row| row[5].as_str()).collect();
+    assert_eq!(cells, ["-1", r"\x2d1+1", r"\x40\x1b[2J"]);
+    let (_, rows) = table(&["-e", "syscall_exit_openat"], &dir);
+    assert_eq!(rows[0][5], "-2");
+}
+
+#[test]
 fn a_task_is_called_as_the_program_that_it_executes() {
     let dir = TempDir::new().unwrap();
     let one = packet(0, 0, 0)

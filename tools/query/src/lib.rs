@@ -76,6 +76,11 @@ pub fn query(query: &Query) -> anyhow::Result<()> {
     let (schema, traces) = open(&query.dirs)?;
     let engine = Engine::new(schema, &interruption)?;
     let needed = engine.needed(sql)?;
+    for number in place::rounded(sql) {
+        say(format_args!(
+            "{number} exceeds SQL's integers and is rounded: to compare a column of unsigned integers, write {number:#x}"
+        ));
+    }
     let mut out = query.target.open(query.format.is_text())?;
     let mut verdict = Ok(());
     for Opened { dir, trace, tables } in &traces {

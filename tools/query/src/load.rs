@@ -249,10 +249,8 @@ impl ToSql for Stored<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self.0 {
             Cell::Empty => ToSqlOutput::Owned(Value::Null),
-            Cell::Integer(number) => match i64::try_from(*number) {
-                Ok(number) => ToSqlOutput::Owned(Value::Integer(number)),
-                Err(_) => ToSqlOutput::Owned(Value::Text(number.to_string())),
-            },
+            // The low 64 bits, for a column `schema::UNSIGNED`.
+            Cell::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number as i64)),
             Cell::Real(number) => ToSqlOutput::Owned(Value::Real(*number)),
             Cell::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Cell::List(items) => {

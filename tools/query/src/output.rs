@@ -3,7 +3,7 @@
 //! The rows of an answer: as a table, CSV, JSON or Parquet.
 
 use crate::engine::Engine;
-use crate::schema::{FLAG, TIME};
+use crate::schema::{FLAG, TIME, UNSIGNED};
 use anyhow::Context;
 use export::CsvRow;
 use jiff::civil::DateTime;
@@ -39,8 +39,8 @@ struct Answered {
 }
 
 impl Answered {
-    fn is_flag(&self) -> bool {
-        self.declared.as_deref() == Some(FLAG)
+    fn is_declared(&self, as_type: &str) -> bool {
+        self.declared.as_deref() == Some(as_type)
     }
 }
 
@@ -90,7 +90,9 @@ fn answered(statement: &Statement<'_>) -> Vec<Answered> {
 fn text(column: &Answered, value: ValueRef<'_>) -> Option<String> {
     Some(match value {
         ValueRef::Null => return None,
-        ValueRef::Integer(number) if column.is_flag() => (number != 0).to_string(),
+        ValueRef::Integer(number) if column.is_declared(FLAG) => (number != 0).to_string(),
+        // SQLite reads this form as the same number.
+        ValueRef::Integer(number @ ..0) if column.is_declared(UNSIGNED) => format!("{number:#x}"),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => utf8(bytes),
@@ -204,7 +206,8 @@ fn json(columns: &[Answered], rows: &mut Rows<'_>, out: &mut dyn Write) -> anyho
         for (place, column) in columns.iter().enumerate() {
             let value = match row.get_ref(place)? {
                 ValueRef::Null => Json::Null,
-                ValueRef::Integer(number) if column.is_flag() => (number != 0).into(),
+                ValueRef::Integer(number) if column.is_declared(FLAG) => (number != 0).into(),
+                ValueRef::Integer(number) if column.is_declared(UNSIGNED) => (number as u64).into(),
                 ValueRef::Integer(number) => number.into(),
                 ValueRef::Real(number) => number.into(),
                 ValueRef::Text(bytes) | ValueRef::Blob(bytes) => utf8(bytes).into(),
@@ -249,6 +252,10 @@ fn parquet(
                 Ok(match (column.declared.as_deref(), kind.unwrap_or(0)) {
                     (Some(TIME), _) => Kind::Time,
                     (Some(FLAG), 0) => Kind::Flag,
+                    (Some(UNSIGNED), 0) => Kind::Integer {
+                        bits: 64,
+                        signed: false,
+                    },
                     (_, 0) => Kind::LONG,
                     (_, 1) => Kind::Real,
                     _ => Kind::Text,

@@ -5,6 +5,7 @@
 //! Percentiles are exact. A group needs 16 bytes of memory for each of its values. SQLite's parser lacks the
 //! first form. [`plain`] turns it into a call with two arguments, as SQLite itself would.
 
+use crate::place::QUOTED;
 use regex::{Captures, Regex};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
@@ -59,9 +60,8 @@ enum Part {
 /// Returns the query with `f(P, X)` for each `f(P) WITHIN GROUP (ORDER BY X)`. All other characters keep their
 /// places, so that errors show the right place.
 pub fn plain(sql: &str) -> String {
-    // Texts, quoted names and comments stay as they are.
-    const PATTERN: &str = r#"(?is)'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\)\s*within\s+group\s*\(\s*order\s+by\b"#;
-    let pattern = Regex::new(PATTERN).expect("a valid pattern");
+    let pattern = format!(r"(?is){QUOTED}|\)\s*within\s+group\s*\(\s*order\s+by\b");
+    let pattern = Regex::new(&pattern).expect("a valid pattern");
     let replaced = pattern.replace_all(sql, |found: &Captures<'_>| {
         match found[0].strip_prefix(')') {
             Some(rest) => {

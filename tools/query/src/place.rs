@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Places of errors in a query.
+//! Places in a query: of errors, and of integers that SQLite rounds.
+
+use regex::Regex;
+
+/// Pattern of the parts of a query that are no code: texts, quoted names and comments.
+pub const QUOTED: &str = r#"'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/"#;
+
+/// Returns the integers of a query that exceed the integers of SQLite.
+pub fn rounded(sql: &str) -> Vec<u64> {
+    let pattern = Regex::new(&format!(r"(?s){QUOTED}|[\w.]+")).expect("a valid pattern");
+    let words = pattern.find_iter(sql).map(|word| word.as_str());
+    let numbers = words.filter_map(|word| word.parse().ok());
+    // SQLite has -2^63.
+    numbers.filter(|number| *number > 1 << 63).collect()
+}
 
 /// Returns the line of a query at this place, with a mark below it.
 pub fn show(sql: &str, offset: usize) -> String {
@@ -64,6 +78,13 @@ mod tests {
         assert_eq!(show("", 7), " (line 1, column 1)\n    \n    ^");
         assert_eq!(find("SELECT ab FROM b", "b"), Some(15));
         assert_eq!(find("SELECT ab FROM b", ""), None);
+    }
+
+    #[test]
+    fn integers_that_are_rounded() {
+        let sql = "SELECT 18446744073709551615, 9223372036854775807, -9223372036854775808, 1.9223372036854775809, \
+            '18446744073709551614' -- 18446744073709551613\n WHERE a=9223372036854775809";
+        assert_eq!(rounded(sql), [u64::MAX, (1 << 63) + 1]);
     }
 
     #[test]

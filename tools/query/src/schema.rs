@@ -77,15 +77,20 @@ pub const FLAG: &str = "BOOLEAN";
 /// Type of a column of times.
 pub const TIME: &str = "TIMESTAMP";
 
-/// Returns the declared type of a column in SQLite. A column without a type keeps each value as it is. An
-/// unsigned 64-bit integer may exceed the integers of SQLite, and is a text then.
+/// Type of a column of unsigned 64-bit integers. SQLite's integers are signed, so it stores the same 64 bits: values
+/// from 2^63 are negative there, and are shown in hexadecimal.
+pub const UNSIGNED: &str = "UNSIGNED BIG INT";
+
+/// Returns the declared type of a column in SQLite.
 fn declared(kind: Kind) -> &'static str {
     match kind {
         Kind::Time => TIME,
         Kind::Flag => FLAG,
-        Kind::Clock | Kind::Integer { signed: true, .. } => "INTEGER",
-        Kind::Integer { bits: 33.., .. } => "",
-        Kind::Integer { .. } => "INTEGER",
+        Kind::Integer {
+            bits: 64..,
+            signed: false,
+        } => UNSIGNED,
+        Kind::Clock | Kind::Integer { .. } => "INTEGER",
         Kind::Real => "REAL",
         Kind::Text | Kind::List { .. } => "TEXT",
     }

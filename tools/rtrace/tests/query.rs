@@ -89,10 +89,9 @@ fn an_answer_has_the_values_of_the_trace() {
         rows("SELECT is_complete, comm FROM slices", &[dir]),
         json!([{"is_complete": true, "comm": "sh"}])
     );
-    // This value exceeds the integers of SQLite.
     assert_eq!(
         rows("SELECT wide, level, pairs, kind FROM every_type", &[dir]),
-        json!([{"wide": "9305357566071262703", "level": -3, "pairs": "[1,2,3,0,1]", "kind": "HIGH"}])
+        json!([{"wide": 9305357566071262703_u64, "level": -3, "pairs": "[1,2,3,0,1]", "kind": "HIGH"}])
     );
     assert_eq!(
         rows("SELECT COUNT(*) AS n FROM SCHED_SWITCH", &[dir]),
@@ -162,6 +161,48 @@ fn answer(format: &str, sql: &str, dir: &Path) -> (String, String) {
     let output = assert.get_output();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_large_number_is_found_as_it_is_shown() {
+    let trace = opens(1);
+    let dir = trace.path();
+    let one = |format: &str, sql: &str| answer(format, sql, dir).0;
+    // This value exceeds the integers of SQLite.
+    let shown = one("csv", "SELECT wide FROM every_type");
+    assert_eq!(shown, "wide\n0x8123456789abcdef\n");
+    let table = one("table", "SELECT wide FROM every_type");
+    assert_eq!(table.lines().nth(1), Some("0x8123456789abcdef"));
+    for (condition, count) in [
+        ("= 0x8123456789abcdef", 1),
+        ("BETWEEN 0x8123456789abc000 AND 0x8123456789abd000", 1),
+        ("> 0x8123456789abcdef", 0),
+        ("> 18446744073709551615", 0),
+        ("& 0xff = 0xef", 1),
+    ] {
+        let sql = format!("SELECT COUNT(*) AS n FROM every_type WHERE wide {condition}");
+        assert_eq!(one("csv", &sql), format!("n\n{count}\n"), "{condition}");
+    }
+    let hex = "SELECT max(printf('%016x', wide)) AS x, typeof(wide) AS t FROM every_type";
+    assert_eq!(one("csv", hex), "x,t\n8123456789abcdef,integer\n");
+    // SQLite rounds this number.
+    let (_, said) = answer(
+        "csv",
+        "SELECT 1 FROM every_type WHERE wide = 9305357566071262703",
+        dir,
+    );
+    assert!(said.contains("write 0x8123456789abcdef"), "{said}");
+    let out = TempDir::new().unwrap();
+    let file = out.path().join("answer");
+    let words = ["--format", "parquet", "SELECT wide FROM every_type", "-o"];
+    rtrace(&[&words[..], &[file.to_str().unwrap()]].concat(), &[dir])
+        .assert()
+        .success();
+    let reader = SerializedFileReader::new(File::open(&file).unwrap()).unwrap();
+    let found: Vec<_> = { reader.into_iter() }
+        .map(|row| row.unwrap().to_string())
+        .collect();
+    assert_eq!(found, ["{wide: 9305357566071262703}"]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 ///
 /// The SQL is SQLite's. Percentiles are percentile_disc(0.99) WITHIN GROUP (ORDER BY x) or quantile_disc(x, 0.99);
 /// also percentile_cont, quantile_cont and median. The quotient of two integers is an integer: write 1.0 * a / b.
+/// Unsigned integers from 2^63, such as addresses in the kernel, are negative; they are shown and written as 0x...
 /// The query can only read. Data that do not fit into memory are in a temporary file in $TMPDIR.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

@@ -59,8 +59,10 @@ impl Format {
             Self::Csv => csv(&columns, &mut statement.raw_query(), out),
             Self::Json => json(&columns, &mut statement.raw_query(), out),
             Self::Parquet => {
+                // Without what follows the first `;`: only comments do.
+                let sql = statement.expanded_sql().context("the query is too long")?;
                 drop(statement);
-                parquet(engine, sql, &columns, out)
+                parquet(engine, &sql, &columns, out)
             }
         }
     }

@@ -206,6 +206,24 @@ fn a_large_number_is_found_as_it_is_shown() {
 }
 
 #[test]
+fn a_parquet_query_may_end_in_a_comment() {
+    let trace = opens(1);
+    for sql in [
+        "SELECT 1; -- c",
+        "SELECT 1 -- ;",
+        "SELECT 1 /* ; */ ;\n",
+        "SELECT ';' ;;",
+    ] {
+        rtrace(&["--format", "parquet", sql], &[trace.path()])
+            .assert()
+            .success()
+            .stdout(predicates::function::function(|bytes: &[u8]| {
+                bytes.starts_with(b"PAR1")
+            }));
+    }
+}
+
+#[test]
 fn names_are_harmless_in_every_format() {
     let trace = TempDir::new().unwrap();
     let dir = trace.path();

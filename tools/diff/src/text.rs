@@ -20,6 +20,20 @@ impl Kind {
             Self::FunctionCalls => "Calls of functions",
         }
     }
+
+    /// The kind in a row, as in JSON.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::Running => "running",
+            Self::Woken => "woken",
+            Self::Waiting => "waiting",
+            Self::Interrupts => "interrupts",
+            Self::Softirqs => "softirqs",
+            Self::Functions => "functions",
+            Self::FunctionCalls => "function_calls",
+        }
+    }
 }
 
 impl Quantity {
@@ -113,24 +127,33 @@ impl Compare {
 }
 
 fn table(rows: &[Row], names: usize, out: &mut String) -> fmt::Result {
-    let heading = rows.first().map_or("", |row| row.kind.heading());
+    let Some(kind) = rows.first().map(|row| row.kind) else {
+        return Ok(());
+    };
+    let (heading, word) = (kind.heading(), kind.word());
     let marked = rows.iter().flat_map(|row| &row.changes);
     let marked = marked.filter(|change| change.exceeds).count();
     writeln!(out, "\n{heading} ({marked} changes exceed the variation)")?;
     writeln!(
         out,
-        "  {:<24} {:<8} {:>12} {:>12} {:>10}",
-        "name", "quantity", "A", "B", "change"
+        "{:<width$} {:<24} {:<8} {:>12} {:>12} {:>10}",
+        "",
+        "name",
+        "quantity",
+        "A",
+        "B",
+        "change",
+        width = word.len()
     )?;
     for row in rows.iter().take(names) {
-        let mut name = printable(&row.name);
+        // In each row: users choose rows with grep.
+        let name = printable(&row.name);
         for change in &row.changes {
             let quantity = change.quantity;
             let mark = if change.exceeds { " *" } else { "" };
             writeln!(
                 out,
-                "  {:<24} {:<8} {:>12} {:>12} {:>10}{mark}",
-                std::mem::take(&mut name),
+                "{word} {name:<24} {:<8} {:>12} {:>12} {:>10}{mark}",
                 quantity.heading(),
                 quantity.show(change.a),
                 quantity.show(change.b),

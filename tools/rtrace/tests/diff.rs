@@ -134,6 +134,18 @@ fn one_slower_call_is_found() {
         open["total_ns"].as_f64().unwrap()
     );
     assert_eq!((value("count_per_second") * seconds).round(), 200.0);
+    let assert = rtrace(&["-n", "0"], a.path(), b.path()).assert().success();
+    let text = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
+    // Each marked line says what changed.
+    let lines = text.lines().filter(|line| line.ends_with('*'));
+    let words = lines.map(|line| {
+        line.split_whitespace()
+            .take(3)
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    let words: Vec<_> = words.collect();
+    assert_eq!(words, ["calls openat time/s", "calls openat p50"]);
     let assert = rtrace(&["-n", "1"], a.path(), b.path()).assert().success();
     assert.stdout(
         contains("openat")

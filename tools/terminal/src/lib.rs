@@ -28,11 +28,20 @@ pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// Prints to standard output. Ignores the error if the reader has closed it.
 pub fn print(text: &str) -> io::Result<()> {
+    print_on(text).map(drop)
+}
+
+/// Prints to standard output. Returns whether there is still a reader.
+pub fn print_on(text: &str) -> io::Result<bool> {
     let text = harmless(text);
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(io::Error::new(
+            e.kind(),
+            format!("cannot write standard output: {e}"),
+        )),
     }
 }
 

@@ -25,7 +25,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use store::maps::{MapRow, MapTable};
 use system::signals::Signals;
-use terminal::{print, say, tell};
+use terminal::{harmless_json, print_on, say, tell};
 
 /// Counts, prints the tables, and returns the exit code.
 pub fn count(place: &Place, options: &Options) -> ExitCode {
@@ -75,12 +75,15 @@ fn run(place: &Place, options: &Options) -> anyhow::Result<Code> {
     };
     let mut run = Run::new(child, signals, &options.conditions, watch, ends)?;
     let mut counts = Counts::new(session, options);
-    // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
-    let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    // Hangs up when the printer ends: it failed, or the reader of its output is gone.
+    let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     let (end, ended) = mpsc::channel::<()>();
     let (event, printed) = thread::scope(|scope| {
-        let printer = scope.spawn(move || counts.print_until(&ended));
-        let event = run.next(&never);
+        let printer = scope.spawn(move || {
+            let _alive = alive;
+            counts.print_until(&ended)
+        });
+        let event = run.next(&over);
         drop(end);
         (event, printer.join())
     });
@@ -119,7 +122,8 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// Prints a table at each interval, and the last one when the other side of `ended` is dropped.
+    /// Prints a table at each interval, and the last one when the other side of `ended` is dropped. Ends early if the
+    /// reader of the output is gone.
     fn print_until(&mut self, ended: &mpsc::Receiver<()>) -> anyhow::Result<()> {
         let mut intervals = 0;
         loop {
@@ -128,14 +132,15 @@ impl<'a> Counts<'a> {
                 let due = interval.saturating_mul(intervals);
                 due.saturating_sub(self.begin.elapsed())
             });
-            match ended.recv_timeout(left) {
-                Err(RecvTimeoutError::Timeout) => self.print()?,
-                _ => return self.print(),
+            let is_last = ended.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
+            if !self.print()? || is_last {
+                return Ok(());
             }
         }
     }
 
-    fn print(&mut self) -> anyhow::Result<()> {
+    /// Prints the tables. Returns whether the output still has a reader.
+    fn print(&mut self) -> anyhow::Result<bool> {
         let mut tables = self.session.maps()?;
         if self.options.interval.is_some() && !self.options.cumulative {
             // The kernel goes on counting: to clear the maps after they were read would lose what came meanwhile.
@@ -145,12 +150,13 @@ impl<'a> Counts<'a> {
             }
         }
         let seconds = self.begin.elapsed().as_secs_f64();
+        let mut is_read = true;
         for table in &mut tables {
             maps::sort(table, self.options.sort.as_deref());
             if self.options.json {
                 let mut object = maps::object(table);
                 object["seconds"] = seconds.into();
-                print(&format!("{object}\n"))?;
+                is_read = print_on(&harmless_json(format!("{object}\n")))?;
                 continue;
             }
             let mut text = String::new();
@@ -158,10 +164,10 @@ impl<'a> Counts<'a> {
                 writeln!(text, "\nafter {seconds:.1} s")?;
             }
             maps::write(table, self.options.rows, &mut text)?;
-            print(&text)?;
+            is_read = print_on(&text)?;
             maps::warnings(table).iter().for_each(say);
         }
-        Ok(())
+        Ok(is_read)
     }
 }
 

@@ -8,8 +8,7 @@ use crate::run::live::Recording;
 use analysis::Answer;
 use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};
-use std::io::{self, Write};
-use terminal::{harmless, harmless_json};
+use terminal::{harmless_json, print_on};
 
 /// Printer of tables.
 pub struct Batch {
@@ -69,11 +68,6 @@ impl Batch {
             table.text(&mut text, self.rows)?;
         }
         self.left -= 1;
-        let text = harmless(&text);
-        let mut out = anstream::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-            printed => Ok(printed.map(|()| self.left > 0)?),
-        }
+        Ok(print_on(&text)? && self.left > 0)
     }
 }

@@ -49,7 +49,7 @@ pub use layouts::EventLayouts;
 pub use merge::Merge;
 pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, StreamClass, Type};
 pub use prefix::Prefix;
-pub use stream::{Packet, StreamReader, LONGEST_EVENT, WINDOW};
+pub use stream::{last_time, Packet, StreamReader, LONGEST_EVENT, WINDOW};
 pub use stream_name::{name_of, StreamName};
 
 /// The file that describes the trace.

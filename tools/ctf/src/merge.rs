@@ -161,6 +161,16 @@ impl Merge {
         self
     }
 
+    /// Lets no packet end after `time`, whatever its header says. Call it before the first item.
+    pub fn until(mut self, time: u64) -> Self {
+        for stream in &mut self.streams {
+            if let Some(source) = &mut stream.source {
+                source.until(time);
+            }
+        }
+        self
+    }
+
     /// The next item, and the number of its stream among those given to [`Self::new`]. [`None`]: the trace ends.
     ///
     /// The first packets of all streams come first; only damage before them comes earlier. After an error there are

@@ -28,6 +28,8 @@ pub(super) struct Source {
     limits: Limits,
     /// The events that are returned.
     selected: Selected,
+    /// The latest end of packets.
+    until: u64,
     next: Next,
     /// The time of the next item.
     time: u64,
@@ -84,6 +86,7 @@ impl Source {
             reader: None,
             limits,
             selected: Selected::default(),
+            until: u64::MAX,
             next: Next::Packet,
             // If packets are missing before the first packet of a stream, they are missing from the beginning on.
             time: 0,
@@ -131,6 +134,11 @@ impl Source {
     /// Applies a selection, before the first item is read.
     pub fn select(&mut self, selection: Option<Arc<Selection>>) {
         self.selected.select(selection);
+    }
+
+    /// Lets no packet end after `time`, before the first item is read.
+    pub fn until(&mut self, time: u64) {
+        self.until = time;
     }
 
     /// Continues in the next file. Returns whether there is one.
@@ -230,11 +238,15 @@ impl Source {
             }
         }
         let reader = self.reader.as_ref();
-        let Some((reader, (at, link, after_damage))) =
+        let Some((reader, (mut at, link, after_damage))) =
             reader.and_then(|reader| Some((reader, reader.link()?)))
         else {
             return self.end(batch);
         };
+        let header = &mut at.header;
+        header.timestamp_end = header
+            .timestamp_end
+            .min(self.until.max(header.timestamp_begin));
         let (filled, begin) = reader.filled();
         let kind = Kind::Packet {
             at,

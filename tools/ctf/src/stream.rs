@@ -122,6 +122,34 @@ impl<'a> StreamReader<'a> {
     }
 }
 
+/// The time of the last event in the file `path`, or the begin of its last packet if that has no event. Skips damaged
+/// places. [`None`]: no packet can be read.
+pub fn last_time(path: &Path, metadata: &Metadata) -> Result<Option<u64>> {
+    let (mut last, mut time) = (None, None);
+    // The smallest window, because only the last packet's events are needed.
+    let mut reader = StreamReader::open(path, metadata)?.window(0);
+    loop {
+        match reader.next_packet() {
+            Ok(Some(packet)) => last = Some(*packet.at),
+            Ok(None) => break,
+            Err(error) => drop(reader.damage(error)?),
+        }
+    }
+    let Some(last) = last else { return Ok(None) };
+    let mut reader = StreamReader::open(path, metadata)?;
+    reader.headers.go_to(last.offset);
+    if reader.next_packet()?.is_some() {
+        time = Some(last.header.timestamp_begin);
+    }
+    loop {
+        match reader.next_event() {
+            Ok(Some(event)) => time = Some(event.timestamp),
+            Ok(None) => return Ok(time),
+            Err(error) => drop(reader.damage(error)?),
+        }
+    }
+}
+
 impl StreamReader<'static, Arc<Metadata>> {
     /// Opens the file `path` as [`StreamReader::open`] does.
     pub(super) fn open_shared(path: PathBuf, metadata: Arc<Metadata>) -> Result<Self> {

@@ -18,6 +18,7 @@ impl Extent {
     /// count.
     pub fn of(trace: &Trace) -> Result<Self> {
         let (mut begin, mut end) = (u64::MAX, 0);
+        let until = trace.end()?;
         for path in &trace.streams {
             let file = regular_file::open(path).map_err(Error::read(path))?;
             let Ok(mut packets) = PacketHeaders::new(path, &file, None) else {
@@ -28,6 +29,7 @@ impl Extent {
                 end = end.max(packet.header.timestamp_end);
             }
         }
+        let end = end.min(until);
         let clock = &trace.metadata.clock;
         let ns = |ticks| i64::try_from(clock.since_epoch(ticks)).unwrap_or(i64::MAX);
         Ok(Self {

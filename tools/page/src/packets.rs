@@ -19,6 +19,8 @@ const MOST: u64 = 256 << 20;
 #[derive(Debug)]
 pub struct Packets {
     streams: Vec<Stream>,
+    /// The latest end of packets.
+    until: u64,
 }
 
 #[derive(Debug)]
@@ -41,6 +43,7 @@ impl Packets {
     /// Reads the headers of all packets. Damaged packets are left out.
     pub fn of(trace: &Trace) -> Result<Self> {
         let (mut streams, mut file) = (Vec::new(), 0);
+        let until = trace.end()?;
         for files in trace.streams_by_name() {
             let (mut packets, mut last) = (Vec::new(), None);
             for path in files {
@@ -52,7 +55,7 @@ impl Packets {
                             offset: packet.at.offset,
                             bytes: packet.at.size(),
                             begin: packet.at.header.timestamp_begin,
-                            end: packet.at.header.timestamp_end,
+                            end: packet.at.header.timestamp_end.min(until),
                         }),
                         Ok(None) => break,
                         Err(error) => drop(reader.damage(error)?),
@@ -63,7 +66,7 @@ impl Packets {
             }
             streams.push(Stream { packets });
         }
-        Ok(Self { streams })
+        Ok(Self { streams, until })
     }
 
     /// Returns the items of the packets that overlap a range of clock ticks, with some before and after them, and the
@@ -76,7 +79,7 @@ impl Packets {
         }
         let end = packets().map(|packet| packet.end).max();
         let parts = ranges.clone().map(|packets| parts(trace, packets));
-        let merge = Merge::of_ranges(&trace.metadata, parts)?;
+        let merge = Merge::of_ranges(&trace.metadata, parts)?.until(self.until);
         Ok(Some((merge, end.unwrap_or(0))))
     }
 }

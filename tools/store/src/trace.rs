@@ -5,6 +5,7 @@
 use crate::chunks::Chunks;
 use crate::recording::Recording;
 use ctf::{name_of, Areas, Damage, Merge, Metadata, METADATA};
+use rtrace_abi::tsdl;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -94,7 +95,32 @@ impl Trace {
 
     /// Merges its streams by time.
     pub fn merge(&self) -> Result<Merge> {
-        Merge::new(&self.metadata, self.streams_by_name())
+        let merge = Merge::new(&self.metadata, self.streams_by_name())?;
+        Ok(merge.until(self.end()?))
+    }
+
+    /// The time by the trace's clock after which nothing was recorded, even if packets end later. `u64::MAX`: no packet
+    /// does.
+    ///
+    /// In older traces a packet ends when it was closed, up to a second after the stop. The state of a thread must not
+    /// be extended to then. So an older trace ends at its last event, on any CPU. With switches of threads, that event
+    /// is close to the stop, because a thread runs to stop the trace. Without them no state is extended, and the end
+    /// of the last packet is the better end.
+    pub fn end(&self) -> Result<u64> {
+        let metadata = &*self.metadata;
+        let mut classes = metadata.streams.iter();
+        let has_switches = classes.any(|class| {
+            let mut events = class.events.values();
+            events.any(|event| event.name == "sched_switch")
+        });
+        if metadata.env.contains_key(tsdl::TRACE_END) || !has_switches {
+            return Ok(u64::MAX);
+        }
+        let mut end = None;
+        for path in &self.streams {
+            end = end.max(ctf::last_time(path, metadata)?);
+        }
+        Ok(end.unwrap_or(u64::MAX))
     }
 
     /// Opens the trace in the directory `dir`, which has this description.

@@ -11,7 +11,8 @@
 //! announcements.
 
 use super::platform::{
-    at_level, comes, nothing_comes, preemption_is_disabled, set_lag, set_stopped, set_tick, set_time,
+    at_level, comes, nothing_comes, preemption_is_disabled, set_lag, set_stopped, set_tick,
+    set_time,
 };
 use super::{field, Packet, Trace, CPU, UUID};
 use rtrace_abi::header::Layout;

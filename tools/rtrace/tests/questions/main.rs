@@ -7,6 +7,7 @@ mod chunks;
 mod cpu;
 mod critical_path;
 mod damaged;
+mod end;
 mod files;
 mod hostile;
 mod io;

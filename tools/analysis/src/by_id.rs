@@ -106,6 +106,11 @@ impl<T> ById<T> {
     }
 
     /// Returns all values with their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (i64, &T)> {
+        self.entries.iter().map(|(id, value)| (*id, value))
+    }
+
+    /// Returns all values with their ids, to change them.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (i64, &mut T)> {
         self.entries.iter_mut().map(|(id, value)| (*id, value))
     }

@@ -101,7 +101,7 @@ pub struct Ended<A: ?Sized> {
 impl<A: Analysis + ?Sized> Engine<A> {
     /// Creates the engine for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>, mut account: Account, analyses: Vec<Box<A>>) -> Self {
-        let schedule = Schedule::new(catalogue, std::mem::take(&mut account.runners));
+        let schedule = Schedule::new(catalogue, std::mem::take(&mut account.initial));
         let interrupts = Interrupts::new(catalogue);
         let mut routes: ByEvent<Route> = ByEvent::default();
         for layout in catalogue
@@ -413,7 +413,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
             for analysis in &mut self.analyses {
                 match &part {
                     Some(part) => analysis.span(part, &self.schedule),
-                    None => analysis.around(&span),
+                    None => analysis.around(&span, &self.schedule),
                 }
             }
         }

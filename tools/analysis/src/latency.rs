@@ -5,6 +5,7 @@
 
 use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
 use super::longest::Longest;
+use super::runners::Runners;
 use super::schedule::{Schedule, Span, State};
 use super::tasks::Life;
 use super::text::{more, table};
@@ -14,7 +15,6 @@ use ctf::Clock;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write};
 use std::slice;
 use system::printing;
@@ -22,9 +22,6 @@ use terminal::{date, duration, printable};
 
 /// Number of characters of the histogram's longest bar.
 const BAR: u64 = 50;
-
-/// Number of activities of a CPU that are kept to explain waits.
-const RECENT: usize = 64;
 
 /// Analysis of the waits of a trace for a CPU.
 pub struct Latency {
@@ -39,8 +36,8 @@ pub struct Latency {
     /// Waits after a preemption.
     preempted: Durations,
     worst_preempted: Longest<Wait>,
-    /// The newest activities of each CPU, the oldest first.
-    recent: HashMap<usize, VecDeque<Span>>,
+    /// The threads that ran on each CPU.
+    runners: HashMap<usize, Runners>,
     threads: HashMap<(i64, Life), Thread>,
 }
 
@@ -91,7 +88,7 @@ impl Latency {
             has_wakeups: catalogue.has_wakeups(),
             preempted: Durations::new(),
             worst_preempted: Longest::new(),
-            recent: HashMap::new(),
+            runners: HashMap::new(),
             durations: Durations::new(),
             powers: [0; u64::BITS as usize],
             worst: Longest::new(),
@@ -102,34 +99,17 @@ impl Latency {
 
 impl Latency {
     /// Notes that a thread ran.
-    fn note(&mut self, span: &Span) {
-        let Some(cpu) = span.cpu.filter(|_| span.state == State::Running) else {
-            return;
-        };
-        let recent = self.recent.entry(cpu).or_default();
-        if recent.len() == RECENT {
-            recent.pop_front();
+    fn note(&mut self, span: &Span, schedule: &Schedule) {
+        if let Some(cpu) = span.cpu.filter(|_| span.state == State::Running) {
+            self.runners.entry(cpu).or_default().add(span, schedule);
         }
-        recent.push_back(*span);
     }
 
-    /// Returns the thread that ran longest on a CPU during a wait, as far as it is known.
+    /// Returns the thread that ran longest on a CPU during a wait, if one ran.
     fn ran(&self, cpu: usize, wait: &Span, schedule: &Schedule) -> Option<Ran> {
-        let mut times: BTreeMap<i64, u64> = BTreeMap::new();
-        for span in self.recent.get(&cpu)?.iter().rev() {
-            if span.to <= wait.from {
-                break;
-            }
-            let ticks = span
-                .to
-                .min(wait.to)
-                .saturating_sub(span.from.max(wait.from));
-            let time = times.entry(span.tid).or_default();
-            *time = time.saturating_add(ticks);
-        }
-        let (tid, ticks) = times.into_iter().max_by_key(|(_, ticks)| *ticks)?;
+        let (tid, ticks) = self.runners.get(&cpu)?.longest(wait)?;
         let comm = schedule.comm(tid).unwrap_or_default();
-        (ticks > 0).then(|| Ran {
+        Some(Ran {
             took_ns: self.clock.nanoseconds(ticks),
             tid,
             comm: printing::text(comm).into_owned(),
@@ -154,12 +134,12 @@ impl Latency {
 }
 
 impl Analysis for Latency {
-    fn around(&mut self, span: &Span) {
-        self.note(span);
+    fn around(&mut self, span: &Span, schedule: &Schedule) {
+        self.note(span, schedule);
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
-        self.note(span);
+        self.note(span, schedule);
         let (State::Runnable { woken }, true, Some(cpu)) = (span.state, span.is_complete, span.cpu)
         else {
             return;

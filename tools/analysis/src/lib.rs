@@ -22,6 +22,7 @@ pub mod descriptors;
 pub mod durations;
 pub mod engine;
 pub mod head;
+pub mod initial;
 pub mod interrupts;
 mod io;
 mod irq;
@@ -35,7 +36,7 @@ pub mod pass;
 mod profile;
 mod question;
 pub mod recent;
-pub mod runners;
+mod runners;
 pub mod schedule;
 pub mod schedule_events;
 pub mod summary;
@@ -96,7 +97,7 @@ pub trait Analysis {
     fn span(&mut self, _span: &Span, _schedule: &Schedule) {}
 
     /// Handles a span of a thread that is not chosen. It can explain a wait of a chosen thread.
-    fn around(&mut self, _span: &Span) {}
+    fn around(&mut self, _span: &Span, _schedule: &Schedule) {}
 
     /// Returns whether the analysis receives interrupts.
     fn wants_interrupts(&self) -> bool {

@@ -6,7 +6,7 @@
 //! - [`Account`]: the contents of each stream and its losses, counted while the trace is read.
 //! - [`Losses`]: what the account says of the whole trace; every report ends with it.
 
-use super::runners::Runners;
+use super::initial::InitialThreads;
 use consumer::State;
 use ctf::{name_of, Damage, Item, Packet, StreamName};
 use serde::Serialize;
@@ -107,7 +107,7 @@ pub struct StreamAccount {
 #[derive(Debug, Default)]
 pub struct Account {
     /// The threads that run when the trace begins.
-    pub(crate) runners: Runners,
+    pub(crate) initial: InitialThreads,
     recording: Option<Recording>,
     /// Streams by number.
     streams: Vec<StreamAccount>,
@@ -124,7 +124,7 @@ impl Account {
             ..StreamAccount::default()
         };
         Self {
-            runners: Runners::of(trace),
+            initial: InitialThreads::of(trace),
             recording: trace.recording.clone(),
             streams: trace.streams_by_name().map(stream).collect(),
             damages: Damages::of(trace),

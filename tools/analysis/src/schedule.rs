@@ -4,7 +4,7 @@
 //! tracks the places where events are missing.
 //!
 //! The running thread of a CPU is known from the start of the trace on: the first switch of the CPU names it
-//! ([`runners`](super::runners)). After a loss among the events of the schedule, it is known again from the next
+//! ([`initial`](super::initial)). After a loss among the events of the schedule, it is known again from the next
 //! switch on. The wait of a thread is known only while no event of the schedule may be missing on any CPU. On a CPU
 //! with a loss, the thread may be woken, run and sleep again. A CPU is *whole* while neither these events nor events
 //! that begin or end an operation of a thread may be missing.
@@ -13,7 +13,7 @@ mod happened;
 
 pub use happened::Happened;
 
-use super::runners::Runners;
+use super::initial::InitialThreads;
 use super::schedule_events::{self, Kind, Left, Switch};
 use super::tasks::{Life, Serial, Tasks};
 use super::whose::{Owner, Whose};
@@ -33,8 +33,10 @@ pub struct Schedule {
     /// Number of CPUs that are not whole.
     not_whole: usize,
     /// The threads that run before the first switches.
-    runners: Runners,
+    initial: InitialThreads,
     tasks: Tasks,
+    /// Begin of the wait for a CPU that ended with the last event.
+    ended_wait: Option<u64>,
 }
 
 /// A CPU.
@@ -114,7 +116,7 @@ impl Span {
 
 impl Schedule {
     /// Creates the schedule for a trace with these events.
-    pub fn new(catalogue: &Catalogue<'_>, runners: Runners) -> Self {
+    pub fn new(catalogue: &Catalogue<'_>, initial: InitialThreads) -> Self {
         let classes = catalogue.metadata().streams.iter();
         Self {
             events: schedule_events::find(catalogue).into_iter().collect(),
@@ -122,8 +124,9 @@ impl Schedule {
             cpus: Vec::new(),
             broken: 0,
             not_whole: 0,
-            runners,
+            initial,
             tasks: Tasks::default(),
+            ended_wait: None,
         }
     }
 
@@ -205,6 +208,13 @@ impl Schedule {
         self.tasks.get(tid)?.state
     }
 
+    /// Returns the begins of the waits for a CPU that have not ended, or ended with the last event.
+    pub fn waits(&self) -> impl Iterator<Item = u64> + '_ {
+        let states = self.tasks.all().filter_map(|(_, thread)| thread.state);
+        let waits = states.filter(|(state, _)| matches!(state, State::Runnable { .. }));
+        waits.map(|(_, from)| from).chain(self.ended_wait)
+    }
+
     /// Returns the name of a thread.
     pub fn comm(&self, tid: i64) -> Option<&[u8]> {
         let comm = self.tasks.get(tid)?.comm();
@@ -247,13 +257,13 @@ impl Schedule {
 
     /// Notes the thread that runs until the CPU's first switch.
     fn first(&mut self, cpu: usize, time: u64) {
-        let Some(runner) = self.runners.take(self.number(cpu), time) else {
+        let Some(first) = self.initial.take(self.number(cpu), time) else {
             return;
         };
-        self.cpus[cpu].running = Some(runner.tid);
-        if runner.tid != 0 {
-            let thread = self.tasks.thread(runner.tid);
-            thread.shows(&runner.comm);
+        self.cpus[cpu].running = Some(first.tid);
+        if first.tid != 0 {
+            let thread = self.tasks.thread(first.tid);
+            thread.shows(&first.comm);
             thread.state = Some((State::Running, time));
         }
     }
@@ -379,15 +389,19 @@ impl Schedule {
             let next = self.tasks.thread(switch.next_tid);
             match next.state.replace((State::Running, time)) {
                 Some((State::Running, _)) | None => {}
-                Some((state, from)) => spans.push(Span {
-                    tid: switch.next_tid,
-                    life: next.life,
-                    cpu: Some(cpu),
-                    state,
-                    from,
-                    to: time,
-                    is_complete: true,
-                }),
+                Some((state, from)) => {
+                    let waited = matches!(state, State::Runnable { .. });
+                    self.ended_wait = waited.then_some(from);
+                    spans.push(Span {
+                        tid: switch.next_tid,
+                        life: next.life,
+                        cpu: Some(cpu),
+                        state,
+                        from,
+                        to: time,
+                        is_complete: true,
+                    });
+                }
             }
         }
     }

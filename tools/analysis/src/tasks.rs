@@ -106,6 +106,11 @@ impl Tasks {
     }
 
     /// Returns all threads with their ids.
+    pub fn all(&self) -> impl Iterator<Item = (i64, &Thread)> {
+        self.threads.iter()
+    }
+
+    /// Returns all threads with their ids, to change them.
     pub fn all_mut(&mut self) -> impl Iterator<Item = (i64, &mut Thread)> {
         self.threads.iter_mut()
     }

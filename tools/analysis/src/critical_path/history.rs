@@ -308,7 +308,7 @@ impl Past {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runners::Runners;
+    use crate::initial::InitialThreads;
     use crate::schedule_events::Left;
     use crate::Catalogue;
     use ctf::Metadata;
@@ -319,7 +319,7 @@ mod tests {
     fn a_long_sleep_is_unknown_in_its_older_part() {
         let metadata = synthetic::metadata(synthetic::UUID, Layout::Compact);
         let metadata = Metadata::parse(&metadata).unwrap();
-        let schedule = Schedule::new(&Catalogue::new(&metadata), Runners::default());
+        let schedule = Schedule::new(&Catalogue::new(&metadata), InitialThreads::default());
         let mut history = History::default();
         let end = KEPT as u64;
         history.restart(0);
@@ -357,7 +357,7 @@ mod tests {
     fn a_circle_is_left() {
         let metadata = synthetic::metadata(synthetic::UUID, Layout::Compact);
         let metadata = Metadata::parse(&metadata).unwrap();
-        let schedule = Schedule::new(&Catalogue::new(&metadata), Runners::default());
+        let schedule = Schedule::new(&Catalogue::new(&metadata), InitialThreads::default());
         let mut history = History::default();
         history.restart(0);
         for (tid, other) in [(8, 9), (9, 8)] {

@@ -31,6 +31,7 @@ impl Schedule {
         spans: &mut Vec<Span>,
     ) -> Happened<'a> {
         self.forget_ended();
+        self.ended_wait = None;
         let layout = event.layout;
         let whose = self.whose.get(layout.stream_id as usize);
         let own = whose.map(|whose| whose.read(event)).unwrap_or_default();

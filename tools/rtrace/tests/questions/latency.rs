@@ -219,3 +219,36 @@ fn a_wait_may_be_of_any_length() {
     );
     report(&["--latency"], dir.path()).assert().success();
 }
+
+/// The thread that ran longest is found, however many activities follow it in the wait.
+#[test]
+fn a_wait_is_explained_by_all_of_it() {
+    const OTHER: (i32, &str) = (9, "cc");
+    let dir = TempDir::new().unwrap();
+    // `sh` waits for 60 ms. First `worker` runs for 10 ms, in the end `cc` and the idle task take turns for 50 ms. Other
+    // waits end meanwhile.
+    let mut cpu = packet(0, 0, 0)
+        .switch(10 * US, IDLE, THREAD)
+        .wake(WAKING, 20 * US, SHELL)
+        .switch_from(10_020 * US, THREAD, 1, OTHER);
+    let mut now = 10_020 * US;
+    for _ in 0..5000 {
+        cpu = cpu
+            .switch_from(now + US, OTHER, 1, IDLE)
+            .wake(WAKING, now + 7 * US, OTHER)
+            .switch(now + 10 * US, IDLE, OTHER);
+        now += 10 * US;
+    }
+    let cpu = cpu
+        .switch_from(now + US, OTHER, 1, SHELL)
+        .close(now + 2 * US, 8);
+    write(dir.path(), &[(0, vec![cpu])]);
+    let answer = &json(&["--latency"], dir.path())["latency"];
+    let wait = &answer["worst"][0];
+    assert_eq!(wait["latency_ns"], 60_001_000);
+    // The idle task ran for 45 ms, `worker` for 10 ms and `cc` for 5 ms.
+    let ran = value!({"took_ns": 45_000_000, "tid": 0, "comm": ""});
+    assert_eq!(wait["ran"], ran);
+    assert_eq!(answer["worst"][1]["latency_ns"], 3_000);
+    assert_eq!(answer["worst"][1]["ran"]["took_ns"], 3_000);
+}

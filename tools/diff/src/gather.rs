@@ -168,7 +168,7 @@ struct Table {
     says: Says,
     duration: Option<usize>,
     name: Option<usize>,
-    /// The columns `kind` of interrupts, `ret` of calls and `tid` of samples.
+    /// The columns `kind` of interrupts and `tid` of samples.
     other: Option<usize>,
 }
 
@@ -210,7 +210,7 @@ impl Rows for Gather {
     fn table(&mut self, name: &str, columns: &[Column]) -> Option<Vec<bool>> {
         let place = |name| columns.iter().position(|column| column.name == name);
         let (says, key, other) = match name {
-            "syscalls" => (Says::Calls, "name", "ret"),
+            "syscalls" => (Says::Calls, "name", ""),
             "interrupts" => (Says::Interrupts, "name", "kind"),
             "samples" => (Says::Samples, "function", "tid"),
             "slices" => (Says::Threads(Kind::Running), "comm", ""),
@@ -273,8 +273,6 @@ impl Rows for Gather {
             }
             (Says::Probed(name), _) => to.add(Kind::FunctionCalls, name, begin(), duration),
             (Says::Losses, _) => to.lose(ns, duration.unwrap_or(0)),
-            // An exit without entry is no call, as in the report.
-            (Says::Calls, Cell::Integer(_)) if duration.is_none() => {}
             (Says::Calls, _) => to.add(Kind::Calls, name, ns, duration),
             (Says::Interrupts, Cell::Text(kind)) if kind == "soft" => {
                 to.add(Kind::Softirqs, name, ns, duration);

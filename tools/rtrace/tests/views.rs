@@ -355,6 +355,18 @@ impl<'a> Views<'a> {
             &report,
             &[("the page", page), ("chrome", chrome), ("the table", table)],
         );
+        let rows = answer(&json, "syscalls", "calls");
+        let all = rows.iter().map(|call| {
+            let name = call["name"].as_str().unwrap().to_owned();
+            (name, (unsigned(call, "calls"), unsigned(call, "errors")))
+        });
+        let mut table = Sums::new();
+        for row in self.rows("syscalls") {
+            if let Field::Str(name) = &row["name"] {
+                add(&mut table, name, u64::from(row["error"] != Field::Null));
+            }
+        }
+        self.same("calls and errors", &all.collect(), &[("the table", table)]);
         let counts: BTreeMap<_, _> = report
             .iter()
             .map(|(name, (count, _))| (name.clone(), *count))

@@ -174,7 +174,7 @@ def against_reports(engine, reports):
             rows = ask(f"SELECT COUNT(*) FROM {event['name']} WHERE {of}")
             same("events", (event["name"], rows[0][0]), (event["name"], event["count"]))
         calls = ask(
-            "SELECT name, COUNT(*) FILTER (WHERE ret IS NULL OR duration_ns IS NOT NULL), COUNT(error),"
+            "SELECT name, COUNT(*), COUNT(error),"
             f" COUNT(duration_ns), SUM(duration_ns), MAX(duration_ns) FROM syscalls WHERE {of} GROUP BY name"
         )
         keys = ("name", "calls", "errors", "timed", "total_ns", "max_ns")

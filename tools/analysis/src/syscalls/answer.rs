@@ -137,7 +137,7 @@ impl Found {
         mut processes: Option<Vec<ProcessCall>>,
         names: Option<Vec<NameCall>>,
     ) -> Self {
-        calls.retain(|call| call.calls > 0 || call.errors > 0);
+        calls.retain(|call| call.calls > 0);
         calls.sort_by(|a, b| {
             let key = |call: &Call| (call.durations.total_ns(), call.calls);
             key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name))

@@ -4,6 +4,9 @@
 //!
 //! An entry and an exit are one call if the same thread made both, and no event of the thread in between
 //! may be missing. The thread is the one that runs on the CPU, unless the record has the context `tid`.
+//!
+//! A call counts at its entry. An exit whose entry is not known is no call: the call began before the trace, or
+//! counts already.
 
 mod answer;
 mod names;
@@ -155,27 +158,19 @@ impl Syscalls {
         self.pairs.begin(call, owner, now);
     }
 
-    fn exit(&mut self, name: usize, ret: i64, begun: Option<Open<Owner>>, now: &Moment<'_>) {
+    fn exit(&mut self, ret: i64, begun: Open<Owner>, now: &Moment<'_>) {
         let failed = ERRORS.contains(&ret);
-        let place = begun.as_ref().map_or(name, |begun| begun.name);
-        let took = begun
-            .as_ref()
-            .map(|begun| now.time.saturating_sub(begun.since));
-        let took = took.map(|ticks| self.clock.nanoseconds(ticks));
-        let call = &mut self.calls[place];
+        let took = now.time.saturating_sub(begun.since);
+        let took = self.clock.nanoseconds(took);
+        let call = &mut self.calls[begun.name];
         call.errors += u64::from(failed);
-        if let Some(took) = took {
-            call.durations.add(took);
-        }
+        call.durations.add(took);
         if self.by != By::Call {
-            let owner = begun.map_or_else(|| now.owner(), |begun| begun.what);
-            let call = self.process_call(owner, place, now);
+            let call = self.process_call(begun.what, begun.name, now);
             call.errors += u64::from(failed);
-            if let Some(took) = took {
-                call.timed += 1;
-                call.total_ns = call.total_ns.saturating_add(took);
-                call.max_ns = call.max_ns.max(took);
-            }
+            call.timed += 1;
+            call.total_ns = call.total_ns.saturating_add(took);
+            call.max_ns = call.max_ns.max(took);
         }
     }
 
@@ -229,10 +224,10 @@ impl Analysis for Syscalls {
         };
         let new = self.pairs.names().iter().skip(self.calls.len());
         self.calls.extend(new.cloned().map(Call::new));
-        match seen.ret {
-            _ if seen.is_entry => self.entry(seen.name, self.events[which].1, now),
-            Some(ret) => self.exit(seen.name, ret, seen.begun, now),
-            None => {}
+        if seen.is_entry {
+            self.entry(seen.name, self.events[which].1, now);
+        } else if let Some((ret, begun)) = seen.ret.zip(seen.begun) {
+            self.exit(ret, begun, now);
         }
     }
 

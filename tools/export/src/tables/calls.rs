@@ -2,15 +2,15 @@
 
 //! `syscalls`: a row for each call.
 //!
-//! An entry and an exit form one call as in the report (`analysis/syscalls`). If only one of them is known, the
-//! row has no duration. A row from an entry alone has no result either.
+//! An entry and an exit form one call as in the report (`analysis/syscalls`). If the exit is not known, the row has
+//! neither duration nor result. An exit whose entry is not known is no call and has no row.
 
 use super::{epoch, made, row, THREAD};
 use crate::format::Now;
 use analysis::schedule::Schedule;
-use analysis::syscalls::{Open, Pairs, ERRORS};
+use analysis::syscalls::{edge, Edge, Open, Pairs, ERRORS};
 use analysis::{key, Catalogue, EventKey};
-use ctf::{Clock, Event};
+use ctf::{Clock, Event, EventLayout};
 use decode::error_name;
 use std::collections::HashSet;
 use tables::{Folder, Kind, TableId};
@@ -48,10 +48,12 @@ impl Calls {
     ) -> tables::Result<Option<Self>> {
         let layouts = catalogue.events();
         let events = layouts.filter(|layout| chosen.contains(&key(layout)));
-        let pairs = Pairs::new(events);
-        if pairs.events().is_empty() {
+        let events: Vec<_> = events.collect();
+        let is_entry = |layout: &&EventLayout| matches!(edge(layout), Some((_, Edge::Entry)));
+        if !events.iter().any(is_entry) {
             return Ok(None);
         }
+        let pairs = Pairs::new(events.into_iter());
         let table = made(folder, "syscalls", THREAD.into_iter().chain(COLUMNS), begin)?;
         if !folder.wants(table) {
             return Ok(None);
@@ -84,7 +86,7 @@ impl Calls {
             let ticks = moment.time.saturating_sub(begun.since);
             return self.add(begun, Some(ticks), seen.ret, folder);
         }
-        if !seen.is_entry && seen.ret.is_none() {
+        if !seen.is_entry {
             return Ok(());
         }
         let call = Call {
@@ -93,11 +95,7 @@ impl Calls {
             pid: moment.owner().pid(),
             comm: moment.comm().map(<[u8]>::to_vec),
         };
-        let alone = match seen.is_entry {
-            true => self.pairs.begin(seen.name, call, moment),
-            false => Some(call),
-        };
-        let Some(what) = alone else {
+        let Some(what) = self.pairs.begin(seen.name, call, moment) else {
             return Ok(());
         };
         let open = Open {
@@ -105,7 +103,7 @@ impl Calls {
             since: moment.time,
             what,
         };
-        self.add(&open, None, seen.ret, folder)
+        self.add(&open, None, None, folder)
     }
 
     fn add(

@@ -281,7 +281,8 @@ fn losses_are_said() {
     write(dir.path(), &[(0, vec![before, lossy])]);
     let answer = &json(&["--syscalls"], dir.path())["syscalls"];
     assert_eq!(answer["calls"][0]["calls"], 1);
-    assert_eq!(answer["calls"][0]["errors"], 1);
+    // The exit may be that of a later call.
+    assert_eq!(answer["calls"][0]["errors"], 0);
     assert_eq!(answer["calls"][0]["timed"], 0);
     report(&["--syscalls"], dir.path())
         .assert()

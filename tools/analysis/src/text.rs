@@ -188,11 +188,7 @@ pub fn close(out: &mut String, losses: &Losses) -> Result {
         )?;
     }
     if losses.lost > 0 {
-        writeln!(
-            out,
-            "Events were lost: record fewer (-e, -x), or use a larger buffer \
-             (`rtrace record -b SIZExN`)"
-        )?;
+        advice(out, losses)?;
     }
     match losses.recording.as_ref().map(|recording| recording.state) {
         Some(State::Writing) => writeln!(
@@ -206,6 +202,64 @@ pub fn close(out: &mut String, losses: &Losses) -> Result {
         Some(State::Over | State::Stopped) | None => {}
     }
     writeln!(out, "{}", totals(losses))
+}
+
+/// Writes a line for each reason for which events were lost. The packets alone do not tell the reason.
+fn advice(out: &mut String, losses: &Losses) -> Result {
+    let recording = losses.recording.as_ref();
+    if recording.is_some_and(|recording| recording.state == State::Failed) {
+        return writeln!(
+            out,
+            "Events were lost because the recording failed. If the disk was full, it needs more space, \
+             or the trace a limit (`rtrace record --rotate SIZE --keep N`)"
+        );
+    }
+    let stats = recording.and_then(|recording| recording.stats.as_ref());
+    let total = stats.map(|stats| stats.all.total).unwrap_or_default();
+    let reasons = [
+        (
+            total.full,
+            "discarded because a buffer was full: record fewer (-e, -x), or use a larger buffer \
+             (`rtrace record -b SIZExN`)",
+        ),
+        (
+            total.overwritten,
+            "overwritten before they were read: a larger buffer keeps more (`rtrace record -b SIZExN`)",
+        ),
+        (
+            total.wrapped,
+            "discarded because interrupts filled a buffer: more sub-buffers help (a larger N in \
+             `rtrace record -b SIZExN`)",
+        ),
+        (
+            total.too_large,
+            "larger than a sub-buffer: larger sub-buffers help (a larger SIZE in \
+             `rtrace record -b SIZExN`)",
+        ),
+        (
+            total.nested,
+            "discarded because they fired while rtrace recorded another event in the same context",
+        ),
+        (
+            total.no_buffer,
+            "discarded on CPUs without memory for a buffer: smaller buffers help",
+        ),
+        (
+            total.busy,
+            "discarded on isolated CPUs during a flush or a snapshot: fewer of these help",
+        ),
+    ];
+    let reasons: Vec<_> = reasons.iter().filter(|(count, _)| *count > 0).collect();
+    if reasons.is_empty() {
+        return writeln!(
+            out,
+            "Events were lost: record fewer (-e, -x), or use a larger buffer \
+             (`rtrace record -b SIZExN`)"
+        );
+    }
+    reasons
+        .iter()
+        .try_for_each(|(_, why)| writeln!(out, "Events were {why}"))
 }
 
 /// Returns the closing line.

@@ -145,6 +145,45 @@ fn end(dir: &Path, state: &str, stats: &str) {
     fs::write(dir.join(".recording"), text).unwrap();
 }
 
+/// Each reason for a loss has its own advice. A larger buffer does not help if the disk was full.
+#[test]
+fn advice_follows_the_reason_of_the_loss() {
+    let dir = TempDir::new().unwrap();
+    let packet = PacketBuilder::new(Layout::Compact, 0, 0, 0)
+        .softirq(1, 1)
+        .close(2, 4096);
+    synthetic::write(dir.path(), Layout::Compact, &[(0, vec![packet])]).unwrap();
+    for (state, column, advice) in [
+        ("over", "full", "use a larger buffer"),
+        ("over", "overwritten", "a larger buffer keeps more"),
+        ("over", "wrapped", "more sub-buffers help"),
+        ("over", "too_large", "larger sub-buffers help"),
+        ("over", "nested", "recorded another event"),
+        ("over", "no_buffer", "smaller buffers help"),
+        ("over", "busy", "isolated CPUs"),
+        ("failed", "full", "If the disk was full"),
+        ("failed", "nested", "If the disk was full"),
+    ] {
+        let (own, others) = match column {
+            "full" => ("full", "nested"),
+            own => (own, "full"),
+        };
+        let stats =
+            format!("channel channel0\ncpu recorded {own} {others}\n0 4 9 0\ntotal 4 9 0\n");
+        end(dir.path(), state, &stats);
+        let lines = rtrace().arg("report").arg(dir.path()).assert().success();
+        let lines = String::from_utf8_lossy(&lines.get_output().stdout).into_owned();
+        let said = lines
+            .lines()
+            .filter(|line| line.starts_with("Events were "));
+        let said: Vec<_> = said.collect();
+        assert!(
+            said.len() == 1 && said[0].contains(advice),
+            "{state} {column}: {said:?}"
+        );
+    }
+}
+
 #[test]
 fn chunks_are_reported_together_and_one_by_one() {
     let dir = TempDir::new().unwrap();

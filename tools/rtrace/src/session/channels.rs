@@ -122,8 +122,12 @@ impl ChannelSetup {
     }
 }
 
+/// The event of a thread that changes its name. The kernel has it in another subsystem than the other events of threads.
+const RENAME: &str = "task_rename";
+
 /// The patterns for `set_event` that replace a word of the user. A system call is replaced by its begin and its end;
-/// see [`decode::chosen`]. A word with wildcards also picks other events, if any match.
+/// see [`decode::chosen`]. A word with wildcards also picks other events, if any match. The subsystem `sched` includes
+/// `task_rename`: otherwise a thread would have its old name up to its next switch.
 pub fn patterns_of(given: &str) -> Vec<String> {
     let (not, word) = match given.strip_prefix('!') {
         Some(word) => ("!", word),
@@ -134,7 +138,8 @@ pub fn patterns_of(given: &str) -> Vec<String> {
     let calls = decode::chosen(word);
     let own = (calls.is_empty() || is_glob(word) && !word.starts_with('%')).then_some(word);
     let ends = |call| ["entry", "exit"].map(|end| format!("syscall_{end}_{call}"));
-    let words = own.map(str::to_owned).into_iter();
+    let rename = matches!(word, "sched" | "sched:*").then_some(RENAME);
+    let words = own.into_iter().chain(rename).map(str::to_owned);
     let words = words.chain(calls.into_iter().flat_map(ends));
     words.map(|word| format!("{not}{word}")).collect()
 }
@@ -196,6 +201,22 @@ impl ChannelSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_are_recorded_with_their_names() {
+        for (given, patterns) in [
+            ("sched", "sched task_rename"),
+            ("sched:*", "sched:* task_rename"),
+            ("!sched", "!sched !task_rename"),
+            ("sched_switch", "sched_switch"),
+            ("sched*", "sched*"),
+        ] {
+            assert_eq!(
+                patterns_of(given)[..2.min(patterns.split(' ').count())].join(" "),
+                patterns
+            );
+        }
+    }
 
     #[test]
     fn arguments() {

@@ -44,7 +44,10 @@ pub fn equal_names() {
     let stacks = stacks(64);
     // A 0 at the begin does not change the hash.
     let name = stacks.name(&[5, 6]).unwrap();
-    assert!(stacks.has(name) && !stacks.has(name ^ 2), "names that are known");
+    assert!(
+        stacks.has(name) && !stacks.has(name ^ 2),
+        "names that are known"
+    );
     assert_eq!(stacks.name(&[0, 5, 6]), None, "a stack with another's name");
     assert_eq!(found(&stacks, name), Some(vec![5, 6]));
 }

@@ -49,7 +49,11 @@ impl InitialThreads {
 }
 
 /// Finds the first switch of a stream after its last loss. Returns `None` if another loss precedes the switch.
-fn first(trace: &Trace, catalogue: &Catalogue<'_>, files: &[PathBuf]) -> Option<(u32, InitialThread)> {
+fn first(
+    trace: &Trace,
+    catalogue: &Catalogue<'_>,
+    files: &[PathBuf],
+) -> Option<(u32, InitialThread)> {
     let switch = catalogue.event("sched_switch")?;
     let fields = SwitchFields::of(switch)?;
     let merge = Merge::new(&trace.metadata, [files]).ok()?;

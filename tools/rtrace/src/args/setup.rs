@@ -20,7 +20,7 @@ pub struct ChoiceArgs {
     /// excludes. The name of a system call means its begin and its end. A pattern without a colon also picks system
     /// calls (open*). %file, %desc, %process, %net, %signal, %ipc, %memory, %creds and %clock are sets of them, as
     /// in strace. Several patterns are separated by commas, or given with -e each. If a pattern names the system, it
-    /// also picks events that rtrace records through perf. sched includes task_rename: the names of threads.
+    /// also picks events that rtrace records through perf. The word sched includes task_rename: the names of threads.
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
     #[arg(value_parser = pattern)]
     #[arg(add = ArgValueCompleter::new(complete::events))]

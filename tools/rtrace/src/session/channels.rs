@@ -126,8 +126,8 @@ impl ChannelSetup {
 const RENAME: &str = "task_rename";
 
 /// The patterns for `set_event` that replace a word of the user. A system call is replaced by its begin and its end;
-/// see [`decode::chosen`]. A word with wildcards also picks other events, if any match. The subsystem `sched` includes
-/// `task_rename`: otherwise a thread would have its old name up to its next switch.
+/// see [`decode::chosen`]. A word with wildcards also picks other events, if any match. The word `sched`
+/// includes `task_rename`: otherwise a thread would have its old name up to its next switch.
 pub fn patterns_of(given: &str) -> Vec<String> {
     let (not, word) = match given.strip_prefix('!') {
         Some(word) => ("!", word),
@@ -138,7 +138,7 @@ pub fn patterns_of(given: &str) -> Vec<String> {
     let calls = decode::chosen(word);
     let own = (calls.is_empty() || is_glob(word) && !word.starts_with('%')).then_some(word);
     let ends = |call| ["entry", "exit"].map(|end| format!("syscall_{end}_{call}"));
-    let rename = matches!(word, "sched" | "sched:*").then_some(RENAME);
+    let rename = (word == "sched").then_some(RENAME);
     let words = own.into_iter().chain(rename).map(str::to_owned);
     let words = words.chain(calls.into_iter().flat_map(ends));
     words.map(|word| format!("{not}{word}")).collect()
@@ -206,7 +206,7 @@ mod tests {
     fn threads_are_recorded_with_their_names() {
         for (given, patterns) in [
             ("sched", "sched task_rename"),
-            ("sched:*", "sched:* task_rename"),
+            ("sched:*", "sched:*"),
             ("!sched", "!sched !task_rename"),
             ("sched_switch", "sched_switch"),
             ("sched*", "sched*"),

@@ -138,8 +138,11 @@ pub fn patterns_of(given: &str) -> Vec<String> {
     let calls = decode::chosen(word);
     let own = (calls.is_empty() || is_glob(word) && !word.starts_with('%')).then_some(word);
     let ends = |call| ["entry", "exit"].map(|end| format!("syscall_{end}_{call}"));
-    let rename = (word == "sched").then_some(RENAME);
-    let words = own.into_iter().chain(rename).map(str::to_owned);
+    let own = match own {
+        Some("sched") => vec!["sched:*", RENAME],
+        own => own.into_iter().collect(),
+    };
+    let words = own.into_iter().map(str::to_owned);
     let words = words.chain(calls.into_iter().flat_map(ends));
     words.map(|word| format!("{not}{word}")).collect()
 }
@@ -205,9 +208,9 @@ mod tests {
     #[test]
     fn threads_are_recorded_with_their_names() {
         for (given, patterns) in [
-            ("sched", "sched task_rename"),
+            ("sched", "sched:* task_rename"),
             ("sched:*", "sched:*"),
-            ("!sched", "!sched !task_rename"),
+            ("!sched", "!sched:* !task_rename"),
             ("sched_switch", "sched_switch"),
             ("sched*", "sched*"),
         ] {

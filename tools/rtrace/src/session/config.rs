@@ -337,7 +337,7 @@ mod tests {
         assert!(setup.tasks.only_command.is_some());
         let expected = [
             "channel0 4Kx2 discard ",
-            "a 64Kx8 overwrite sched task_rename irq:* !b",
+            "a 64Kx8 overwrite sched:* task_rename irq:* !b",
             "c 1Mx4 discard *:* !d",
         ];
         let channels = setup.channels.iter().map(ChannelSetup::summary);

@@ -52,7 +52,7 @@ fn memory(is_damaged: bool) -> Vec<u8> {
 fn the_memory_is_freed_only_if_all_of_it_was_read() {
     let (whole, free) = tree(&memory(false));
     recover(whole.path(), &[]).assert().success();
-    assert_eq!(fs::read_to_string(free).unwrap(), "1");
+    assert_eq!(fs::read_to_string(free).unwrap(), "1\n");
 
     let (kept, free) = tree(&memory(false));
     let mut command = recover(kept.path(), &["--keep-memory"]);

@@ -221,7 +221,8 @@ fn texts(server: &Server, file: &Path, maps: &[(&str, &str, &str)]) -> [String; 
             .chain(columns.iter().copied())
             .collect();
         text += &format!(
-            "map {name} e{by} {rest}\noverflow 0\nlacking 0\n{}\n",
+            "map {name} e{by} {rest}\noverflow 0{}\nlacking 0\n{}\n",
+            " 0".repeat(columns.len()),
             names.join(" ")
         );
         for row in [
@@ -245,7 +246,7 @@ fn texts(server: &Server, file: &Path, maps: &[(&str, &str, &str)]) -> [String; 
     ["Accept: application/openmetrics-text", "Accept: */*"].map(|accept| {
         let answer = get_as(server.connect(), "/metrics", accept);
         let (head, text) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         text.to_owned()
     })
 }

@@ -274,7 +274,8 @@ impl Source {
         let room = batch.events.len() + batch.room(&self.limits);
         reader.find_loaded(&mut batch.events, room, &mut self.selected);
         if let Some(time) = reader.next_time() {
-            self.time = time;
+            // No event is later, except a damaged one.
+            self.time = time.min(self.until);
         }
         if batch.events.len() == room {
             self.behind();

@@ -58,7 +58,7 @@ fn first(
     let fields = SwitchFields::of(switch)?;
     let merge = Merge::new(&trace.metadata, [files]).ok()?;
     let mut merge = merge.only(|layout| key(layout) == key(switch));
-    let (mut packets, mut cpu, mut is_whole) = (0, 0, false);
+    let (mut packets, mut cpu, mut end, mut is_whole) = (0, 0, 0, false);
     loop {
         let (_, item) = merge.next_item().ok()??;
         match item {
@@ -73,11 +73,13 @@ fn first(
                     return None;
                 }
                 cpu = packet.at.header.cpu_id;
+                end = packet.at.header.timestamp_end;
                 is_whole |= !is_lossy;
             }
             Item::Whole { .. } => is_whole = true,
             Item::Event(event) if is_whole => {
-                let until = event.timestamp;
+                // A damaged packet may have events after its end.
+                let until = Some(event.timestamp).filter(|time| *time <= end)?;
                 let read = fields.read(&event)?;
                 let (tid, comm) = (read.prev_tid, read.prev_comm.to_vec());
                 return Some((cpu, InitialThread { tid, comm, until }));

@@ -53,7 +53,11 @@ impl kernel::Module for Rtrace {
             origin: sys::parameter::origin(),
             ..Config::DEFAULT
         };
-        let tracer = Tracer::new(config).inspect_err(|_| sys::retired::wait())?;
+        sys::stack::prepare()?;
+        let tracer = Tracer::new(config).inspect_err(|_| {
+            sys::retired::wait();
+            sys::stack::forget();
+        })?;
         api::TRACER.replace(Some(tracer));
         Ok(Self)
     }
@@ -65,5 +69,6 @@ impl Drop for Rtrace {
         api::TRACER.replace(None);
         // Waits for handlers that may sleep in a page fault.
         sys::retired::wait();
+        sys::stack::forget();
     }
 }

@@ -333,15 +333,15 @@ impl Probe {
     fn take_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let (len, write) = tail_alone(fields);
         match Capture::<LONGEST>::new().fill(len, write) {
-            Some(fields) => self.record_captured(fields, guard),
+            Some(fields) => self.record_captured(fields, Moment::new(guard, 1)),
             None => self.count_too_large(),
         }
     }
 
     /// Records captured fields of a wanted task, if the filter accepts them. The caller must hold no other
-    /// [`NoPreempt`] guard than `guard`. Any context, NMI included.
+    /// [`NoPreempt`] guard than that of `now`. Any context, NMI included.
     #[inline(always)]
-    fn record_captured(&self, fields: Captured<'_>, guard: &NoPreempt) {
+    fn record_captured(&self, fields: Captured<'_>, now: Moment<'_>) {
         let look = self.look.load();
         let decided = match look & Look::FIELDS {
             0 => Some(true),
@@ -359,7 +359,7 @@ impl Probe {
             _ => false,
         };
         if !recorded {
-            self.take_guarded(fields, Moment::new(guard, 1));
+            self.take_guarded(fields, now);
         }
     }
 

@@ -5,6 +5,7 @@
 use crate::sys::args::Registers;
 use crate::sys::bindings;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
+use crate::sys::functions::names::FunctionName;
 use crate::sys::module_tracepoint::ModuleTracepoint;
 use crate::sys::retired::{self, Retirable};
 use crate::sys::sort::sort_by;
@@ -295,6 +296,42 @@ fn for_each(see: &mut dyn FnMut(Tracepoint)) {
     let mut see = see;
     // SAFETY: `visit` gets `see`, and is not called after this returns.
     unsafe { bindings::for_each_kernel_tracepoint(Some(visit), (&raw mut see).cast()) };
+}
+
+/// The functions through which the tracepoints of the kernel proper call their handlers if there are several
+/// (`__traceiter_<name>`).
+pub(super) struct Iterators {
+    /// Where each begins, and the address behind it; sorted.
+    code: KVVec<(u64, u64)>,
+}
+
+impl Iterators {
+    /// All of them. One whose size the kernel does not know is left out. May sleep.
+    pub(super) fn new() -> Result<Self> {
+        let mut code = KVVec::new();
+        let mut result = Ok(());
+        for_each(&mut |Tracepoint(tracepoint)| {
+            // SAFETY: The tracepoint is never freed.
+            let begin = unsafe { (*tracepoint.as_ptr()).iterator }.addr();
+            if let Some(size) = FunctionName::with_distance(begin).size() {
+                let begin = begin as u64;
+                if let Err(error) = code.push((begin, begin.wrapping_add(size)), GFP_KERNEL) {
+                    result = Err(error);
+                }
+            }
+        });
+        result?;
+        sort_by(&mut code, |one, other| one.0.cmp(&other.0));
+        Ok(Self { code })
+    }
+
+    /// Whether a return address is in one of them. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn contain(&self, address: u64) -> bool {
+        let next = self.code.partition_point(|(begin, _)| *begin < address);
+        let before = self.code.get(next.wrapping_sub(1));
+        before.is_some_and(|(_, end)| address < *end)
+    }
 }
 
 /// Position of a handler among those of its event: smaller ranks run first, at tracepoints and in lists of probes

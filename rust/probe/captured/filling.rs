@@ -11,6 +11,7 @@ use crate::record::format::{CompactTsc, Format};
 use crate::record::header::EventHeader;
 use crate::record::memory::{Capture, RecordWriter};
 use crate::sys::foreign::{ForeignRoom, Usually};
+use crate::sys::stack::StackStart;
 use core::ptr::NonNull;
 
 /// Size of the header of a record in the common case.
@@ -138,7 +139,8 @@ impl Probe {
         }
         match &self.taker {
             Taker::Trigger(trigger) if look & Look::FIELDS == 0 => {
-                trigger.fire(Moment::new(&NoPreempt::new(), 1));
+                let guard = NoPreempt::new();
+                trigger.fire(Moment::new(&guard, 1).with_stack(StackStart::in_handler()));
                 None
             }
             Taker::Map(map) if look & Look::FIELDS == 0 => self.begin_for_map(map, room, len),
@@ -210,7 +212,8 @@ impl<'a> Filling<'a> {
             State::Captured(probe, len) => {
                 let guard = NoPreempt::new();
                 if let Some(fields) = self.room.end(len) {
-                    probe.record_captured(fields, &guard);
+                    let now = Moment::new(&guard, 1).with_stack(StackStart::in_handler());
+                    probe.record_captured(fields, now);
                 }
             }
             State::Ended => {}

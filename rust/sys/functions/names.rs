@@ -170,6 +170,12 @@ impl FunctionName {
         Self { text, len }
     }
 
+    /// The size of the function, if the name [has](Self::with_distance) it.
+    pub(crate) fn size(&self) -> Option<u64> {
+        let (_, size) = self.bare().rsplit_once("/0x")?;
+        u64::from_str_radix(size, 16).ok()
+    }
+
     /// The name, with the module.
     fn as_str(&self) -> &str {
         let text = self.text.get(..self.len).unwrap_or(&[]);

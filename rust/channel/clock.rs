@@ -47,6 +47,12 @@ impl ClockKind {
         Self::by_name("tsc").unwrap_or(Self::Monotonic)
     }
 
+    /// This clock, or the monotonic one if this machine does not have it any more: the kernel can find the time stamp
+    /// counter unstable at any time.
+    pub(crate) fn if_reliable(self) -> Self {
+        Self::by_name(self.name()).unwrap_or(Self::Monotonic)
+    }
+
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {

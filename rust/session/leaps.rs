@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Marks in the active traces that the machine slept or a clock was set.
+//! Marks in the active traces that the machine slept, a clock was set, or a clock is not reliable any more.
 
 use super::{Sessions, Worker};
 use crate::arch::word::SharedWord;
+use crate::channel::clock::ClockKind;
 use crate::sys::clock::{FollowClock, Leap};
 use crate::sys::work::Ask;
 use kernel::prelude::*;
@@ -12,6 +13,10 @@ use kernel::sync::Arc;
 
 const NSEC_PER_SEC: u64 = 1_000_000_000;
 
+/// The mark in traces whose clock is the time stamp counter.
+const UNSTABLE: &str =
+    "clock: the kernel has found the time stamp counter unstable; later times may be wrong";
+
 /// Sums of the leaps of the clocks that are not marked yet, in nanoseconds.
 pub(crate) struct Leaps {
     slept: SharedWord,
@@ -19,6 +24,8 @@ pub(crate) struct Leaps {
     stood: SharedWord,
     /// A signed number.
     set: SharedWord,
+    /// Not 0 if the time stamp counter is not trusted any more.
+    distrusted: SharedWord,
     worker: Arc<Worker>,
 }
 
@@ -30,6 +37,7 @@ impl Leaps {
             missed: SharedWord::new(0),
             stood: SharedWord::new(0),
             set: SharedWord::new(0),
+            distrusted: SharedWord::new(0),
             worker: worker.clone(),
         }
     }
@@ -41,6 +49,7 @@ impl FollowClock for Arc<Leaps> {
         add(&self.missed, leap.missed);
         add(&self.stood, leap.stood);
         add(&self.set, leap.set as u64);
+        add(&self.distrusted, leap.distrusted.into());
         self.worker.ask();
     }
 }
@@ -81,6 +90,13 @@ impl Sessions {
             0 => {}
             1.. => self.mark_leap("the wall clock was set forward by", set as u64),
             _ => self.mark_leap("the wall clock was set back by", set.unsigned_abs()),
+        }
+        if take(&leaps.distrusted) != 0 {
+            self.for_each(|session| {
+                if matches!(session.clock(), ClockKind::Tsc { .. }) {
+                    session.take_marker(UNSTABLE);
+                }
+            });
         }
     }
 

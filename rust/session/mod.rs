@@ -247,13 +247,14 @@ impl Session {
         // A trigger may have stopped the recording already. The session then completes that stop first.
         self.finish_stopped();
         let (mut settings, last) = {
-            let state = self.state.lock();
+            let mut state = self.state.lock();
             match state.phase {
                 Phase::Active { .. } => return Ok(()),
                 Phase::Destroyed { .. } => return Err(ENOENT),
                 Phase::Created | Phase::Stopped { .. } => {}
             }
             let last = state.phase.trace().cloned();
+            state.settings.clock = state.settings.clock.if_reliable();
             (state.settings.try_clone()?, last)
         };
         if settings
@@ -414,7 +415,11 @@ impl Session {
 
     /// The clock of the active trace or the next one.
     pub(crate) fn clock(&self) -> ClockKind {
-        self.state.lock().settings.clock
+        let state = self.state.lock();
+        match state.phase {
+            Phase::Active { .. } => state.settings.clock,
+            _ => state.settings.clock.if_reliable(),
+        }
     }
 
     /// Selects the clock of the next trace by name. `control` is held.

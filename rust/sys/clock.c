@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Leaps of the kernel's clocks. There are four kinds: the machine slept, the wall clock was set, the time stamp
- * counter started over, or the time stamp counter went on while a hypervisor stopped the kernel's clocks.
+ * counter started over, or the time stamp counter went on while a hypervisor stopped the kernel's clocks. The kernel
+ * may also find that the time stamp counter is not reliable.
  *
  * Code that keeps a copy of the kernel's clocks is notified (pvclock_gtod_register_notifier()) at four points:
  * at each tick that advances the clocks, when the wall clock is set, before a suspend, and at the resume. The
@@ -88,7 +89,11 @@ static notrace int clocks_updated(struct notifier_block *block, unsigned long wa
 	}
 	last = now;
 	has_last = true;
-	if (!leap.slept && !leap.set && !leap.ticks && !leap.stood)
+	if (has_tsc && !counter_is_trusted()) {
+		has_tsc = false;
+		leap.distrusted = true;
+	}
+	if (!leap.slept && !leap.set && !leap.ticks && !leap.stood && !leap.distrusted)
 		return NOTIFY_OK;
 	guard(raw_spinlock_irqsave)(&watches_lock);
 	list_for_each_entry(watch, &watches, node)

@@ -40,6 +40,7 @@ struct rtrace_clock_leap {
 	u64 ticks;	/* the same in its ticks */
 	u64 stood;	/* nanoseconds that the kernel's clocks lack, while the time stamp counter went on */
 	s64 set;	/* nanoseconds by which the wall clock was set forward */
+	bool distrusted;	/* from now on the kernel does not trust the time stamp counter */
 };
 
 struct rtrace_clock_watch {

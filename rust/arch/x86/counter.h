@@ -15,13 +15,16 @@ static inline u32 counter_khz(void)
 	return tsc_khz;
 }
 
-/*
- * Ticks per second; 0 unless the counter has a constant rate, runs in all idle states, and was not found unstable
- * by the kernel.
- */
+/* Whether the kernel has not found the counter unstable so far. Any context. */
+static __always_inline bool counter_is_trusted(void)
+{
+	return !check_tsc_unstable();
+}
+
+/* Ticks per second; 0 unless the counter is trusted, has a constant rate, and runs in all idle states. */
 static inline u64 counter_frequency(void)
 {
-	if (!boot_cpu_has(X86_FEATURE_CONSTANT_TSC) || !boot_cpu_has(X86_FEATURE_NONSTOP_TSC) || check_tsc_unstable())
+	if (!boot_cpu_has(X86_FEATURE_CONSTANT_TSC) || !boot_cpu_has(X86_FEATURE_NONSTOP_TSC) || !counter_is_trusted())
 		return 0;
 	return 1000ULL * tsc_khz;
 }

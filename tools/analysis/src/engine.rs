@@ -12,13 +12,15 @@ use super::interrupts::{Interrupt, Interrupts};
 use super::loss::{Account, Loss};
 use super::schedule::{Happened, Kinds, Schedule, Span};
 use super::{key, Analysis, ByEvent, Catalogue, EventKey, Moment};
-use ctf::{Clock, Damage, Event, Item, Packet};
+use ctf::{Clock, Damage, Event, Item, Packet, Value};
 use std::collections::HashMap;
 
 /// A receiver of an event.
 #[derive(Clone, Copy, Debug)]
 enum Receiver {
     Interrupts,
+    /// The account, for the tracer's markers.
+    Markers,
     /// The analysis at this index.
     Analysis(usize),
 }
@@ -33,6 +35,9 @@ struct Route {
     /// Number of records so far.
     count: u64,
 }
+
+/// The event of a marker.
+const MARKER: &str = "rtrace_marker";
 
 /// Prefixes of the events that begin or end an operation or a wait of a thread.
 const PAIRED: [&str; 4] = ["syscall_", "compat_syscall_", "contention_", "block_"];
@@ -120,6 +125,8 @@ impl<A: Analysis + ?Sized> Engine<A> {
         for (place, analysis) in analyses.iter().enumerate() {
             route(Receiver::Analysis(place), analysis.events());
         }
+        let markers = catalogue.events().filter(|layout| layout.name == MARKER);
+        route(Receiver::Markers, markers.map(key).collect());
         if analyses.iter().any(|analysis| analysis.wants_interrupts()) {
             route(Receiver::Interrupts, interrupts.events());
         }
@@ -364,6 +371,13 @@ impl<A: Analysis + ?Sized> Engine<A> {
                         for analysis in &mut self.analyses {
                             analysis.interrupt(&interrupt, &self.schedule);
                         }
+                    }
+                }
+                Receiver::Markers => {
+                    if let Some(Value::Text(text)) = event.value(0) {
+                        let after = event.timestamp.saturating_sub(self.extent.begin());
+                        let text = String::from_utf8_lossy(text);
+                        self.account.marker(&text, self.clock.nanoseconds(after));
                     }
                 }
                 Receiver::Analysis(_) if !is_chosen => {}

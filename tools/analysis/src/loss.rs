@@ -13,9 +13,13 @@ use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 use store::{Recording, Trace};
+use terminal::duration;
 
 /// Maximum number of damaged places that are listed one by one.
 const LISTED: usize = 100;
+
+/// Maximum number of marks about clocks that are listed one by one.
+const CLOCKS: usize = 8;
 
 /// Events of a CPU that may be missing from one time to another, in clock ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +118,16 @@ pub struct Account {
     damages: Damages,
     /// Warnings about the ends of streams.
     cuts: Vec<String>,
+    clocks: ClockMarks,
+}
+
+/// The tracer's marks that a clock has leapt or is not reliable.
+#[derive(Debug, Default)]
+struct ClockMarks {
+    /// The first of them, each with its time since the begin of the trace.
+    first: Vec<String>,
+    /// Number of all of them.
+    count: usize,
 }
 
 impl Account {
@@ -129,6 +143,18 @@ impl Account {
             streams: trace.streams_by_name().map(stream).collect(),
             damages: Damages::of(trace),
             cuts: Vec::new(),
+            clocks: ClockMarks::default(),
+        }
+    }
+
+    /// Notes a marker, `after_ns` nanoseconds after the begin of the trace, if it is about a clock.
+    pub(crate) fn marker(&mut self, text: &str, after_ns: u64) {
+        if text.starts_with("clock: ") {
+            let ClockMarks { first, count } = &mut self.clocks;
+            *count += 1;
+            if first.len() < CLOCKS {
+                first.push(format!("{text} ({} after the begin)", duration(after_ns)));
+            }
         }
     }
 
@@ -211,6 +237,11 @@ impl Account {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.cuts.clone();
         warnings.extend(self.total().warnings());
+        let ClockMarks { first, count } = &self.clocks;
+        warnings.extend_from_slice(first);
+        if *count > first.len() {
+            warnings.push(format!("clock: {} more such marks", count - first.len()));
+        }
         warnings
     }
 }

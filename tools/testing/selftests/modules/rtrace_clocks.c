@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For trace/clock-source: a clock source `rtrace`, which follows the time stamp counter until it is told otherwise.
+ * For trace/clock-source and boot/unstable-tsc: a clock source `rtrace`, which follows the time stamp counter until it is told otherwise.
  *
  *	echo 300 > /sys/module/rtrace_clocks/parameters/pause	holds it, and all CPUs, for 300 milliseconds
  *	echo 5000 > /sys/module/rtrace_clocks/parameters/leap	moves it forward by 5000 milliseconds
+ *	echo 1 > /sys/module/rtrace_clocks/parameters/distrust	x86-64: marks the time stamp counter unstable, until reboot
  *
  * While this is the kernel's clock source, `pause` acts like a hypervisor that stops a machine and its clocks, except
  * for the time stamp counter; after `leap` the time stamp counter lacks time.
@@ -77,6 +78,18 @@ static int set_leap(const char *text, const struct kernel_param *parameter)
 static const struct kernel_param_ops leap_ops = { .set = set_leap };
 module_param_cb(leap, &leap_ops, NULL, 0200);
 MODULE_PARM_DESC(leap, "how many milliseconds to move the clock source forward");
+
+#ifdef CONFIG_X86
+static int set_distrust(const char *text, const struct kernel_param *parameter)
+{
+	mark_tsc_unstable("as rtrace's tests request");
+	return 0;
+}
+
+static const struct kernel_param_ops distrust_ops = { .set = set_distrust };
+module_param_cb(distrust, &distrust_ops, NULL, 0200);
+MODULE_PARM_DESC(distrust, "marks the time stamp counter unstable");
+#endif
 
 static int __init add_clock(void)
 {

@@ -46,6 +46,9 @@ const RTRACE: &str = "rtrace";
 const MOUNT: &str = "/sys/kernel/rtrace";
 const OWN: &str = "/sys/kernel";
 
+/// The clock that the kernel uses: `tsc`, if it trusts the time stamp counter.
+const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
 /// Result of a check.
 enum Finding {
     Good(String),
@@ -95,7 +98,7 @@ pub fn doctor(place: &Place, root: &Path, json: bool) -> anyhow::Result<bool> {
         ("module", module(&machine, is_there)),
         ("debugfs", mount(&machine, &debugfs)),
         ("versions", versions(&debugfs)),
-        ("rtrace files", files(&debugfs)),
+        ("rtrace files", files(&machine, &debugfs)),
     ]);
     if let Some(kind) = machine.container() {
         checks.push(("container", container(&kind, &debugfs)));
@@ -469,13 +472,21 @@ fn container(kind: &str, debugfs: &Path) -> Finding {
     }
 }
 
-fn files(debugfs: &Path) -> Finding {
+fn files(machine: &Machine, debugfs: &Path) -> Finding {
     let found = Tracer::find(debugfs).and_then(|tracer| {
         let clock = tracer.session(DEFAULT_SESSION)?.clock()?;
         Ok((tracer.version()?, clock))
     });
     match found {
-        Ok((version, clock)) => Good(format!("version {version}, clock {clock}")),
+        Ok((version, clock)) => {
+            let why = match machine.text(CLOCK_SOURCE) {
+                Some(source) if clock == "mono" => {
+                    format!(" (the kernel's own clock is {})", source.trim())
+                }
+                _ => String::new(),
+            };
+            Good(format!("version {version}, clock {clock}{why}"))
+        }
         Err(error) => Bad(
             error.to_string(),
             "fix the checks above; if this one still fails, look at dmesg".to_owned(),

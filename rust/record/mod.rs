@@ -12,7 +12,7 @@
 //! benchmarks and tests.
 //!
 //! All code that runs per event may run in any context, NMI included, and is inlined into the
-//! probe; see "Rules of the hot path" in Documentation/architecture.md.
+//! probe; see "Rules of the hot path" in Documentation/internals/architecture.md.
 
 #![cfg_attr(not(MODULE), no_std)]
 

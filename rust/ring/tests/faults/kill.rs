@@ -56,7 +56,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
 }
 
 impl Kill {
-    /// The line of this fault in Documentation/verification.md.
+    /// The line of this fault in Documentation/internals/verification.md.
     fn line(&self) -> String {
         format!(
             "| {} | {} | {} | {} |\n",
@@ -109,7 +109,7 @@ pub fn problems(kills: &[Kill]) -> Vec<String> {
 }
 
 /// Requires that the checks find these faults, all those of `suite`, and that
-/// Documentation/verification.md lists them.
+/// Documentation/internals/verification.md lists them.
 pub fn test(suite: Suite, kills: &[Kill]) {
     let mut wrong = problems(kills);
     if let Err(what) = check_table(suite, &kills.iter().map(Kill::line).collect::<String>()) {
@@ -120,11 +120,11 @@ pub fn test(suite: Suite, kills: &[Kill]) {
 
 const HEAD: &str = "| fault | what is wrong | found by | which says |\n| --- | --- | --- | --- |\n";
 
-/// Checks that the table of `suite` in Documentation/verification.md consists of `lines`. With `RTRACE_TABLES=write` it writes
+/// Checks that the table of `suite` in Documentation/internals/verification.md consists of `lines`. With `RTRACE_TABLES=write` it writes
 /// the table.
 fn check_table(suite: Suite, lines: &str) -> Result<(), String> {
-    let file =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../Documentation/verification.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../../Documentation/internals/verification.md");
     let text = std::fs::read_to_string(&file).map_err(|error| format!("{file:?}: {error}"))?;
     let (begin, end) = (format!("<!-- faults: {suite:?} -->\n"), "<!-- end -->");
     let table = text.split_once(&begin).and_then(|(before, rest)| {
@@ -140,7 +140,7 @@ fn check_table(suite: Suite, lines: &str) -> Result<(), String> {
         std::fs::write(&file, text).map_err(|error| format!("{file:?}: {error}"))
     } else {
         Err(format!(
-            "the table of {suite:?} in Documentation/verification.md is not what was found; \
+            "the table of {suite:?} in Documentation/internals/verification.md is not what was found; \
              scripts/verify-tables writes it"
         ))
     }

@@ -92,7 +92,7 @@ pub fn of(suite: Suite) -> Vec<Kill> {
     all.filter(|kill| kill.suite == suite).collect()
 }
 
-/// Requires that the checks find all faults of `suite`, and that Documentation/verification.md
+/// Requires that the checks find all faults of `suite`, and that Documentation/internals/verification.md
 /// lists them.
 pub fn test(suite: Suite) {
     kill::test(suite, &of(suite));

@@ -2,7 +2,7 @@
 
 //! Messages of a connection: frames with a kind, a length and a body.
 //!
-//! Documentation/network-protocol.md has their bytes and their order. For any bytes, the parser returns a
+//! Documentation/internals/network-protocol.md has their bytes and their order. For any bytes, the parser returns a
 //! message or an error. It uses no more memory than the kind's limit, and no more than the number of received
 //! bytes.
 

@@ -6,7 +6,7 @@ use super::Probe;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::{Payload, RecordWriter, Tail};
 use crate::sys::args::Registers;
-use crate::sys::rcu::RcuArc;
+use crate::sys::rcu::{RcuArc, Retired};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -15,6 +15,9 @@ pub(crate) trait FixedFields: Payload {
     /// Returns the number at an offset, if a field is one.
     fn number(&self, at: usize) -> Option<u64>;
 }
+
+/// Entries that were removed from lists. The drop waits once until none of their probes runs. May sleep.
+pub(crate) type Removed = Retired<Recorder>;
 
 /// The most bytes of fields of fixed size.
 const FIXED_MAX: usize = 128;
@@ -29,7 +32,7 @@ pub(crate) struct Recorders {
 }
 
 /// An entry of the list: the probe of a channel, a map or a trigger.
-struct Recorder {
+pub(crate) struct Recorder {
     probe: Arc<Probe>,
     next: RcuArc<Recorder>,
 }
@@ -61,8 +64,8 @@ impl Recorders {
         }
     }
 
-    /// Removes a probe, and waits until it does not run any more. May sleep.
-    pub(crate) fn detach(&self, probe: &Probe) {
+    /// Removes a probe, which may run until `removed` is dropped. May sleep.
+    pub(crate) fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let _changing = self.changing.lock();
         let mut before: Option<Arc<Recorder>> = None;
         loop {
@@ -71,7 +74,7 @@ impl Recorders {
                 return;
             };
             if core::ptr::eq(&*recorder.probe, probe) {
-                return place.replace(recorder.next.get_arc());
+                return place.replace_later(recorder.next.get_arc(), removed);
             }
             before = Some(recorder);
         }

@@ -7,7 +7,7 @@ use crate::event::registry::Events;
 use crate::event::Event;
 use crate::input::caret::Caret;
 use crate::input::dynamic::{Definition, Name, FILE_SUBSYSTEM, SUBSYSTEM};
-use crate::source::dynamic::{Dynamic, NoEvent};
+use crate::source::dynamic::{Dynamic, NoEvent, RetiredHooks};
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege::Rights;
 use crate::sys::signal;
@@ -82,18 +82,20 @@ impl Sessions {
         let files = &*files;
         let mut done = KVec::new();
         let result = self.define_lines(file, text, replaces, files, &mut done);
+        let mut hooks = RetiredHooks::new();
         if result.is_err() {
             while let Some(last) = done.pop() {
-                self.undo(last, files);
+                self.undo(last, files, &mut hooks);
             }
             return result;
         }
         drop(turn);
         for done in &done {
             if let Done::Removed(event) = done {
-                self.end(event);
+                self.end(event, &mut hooks);
             }
         }
+        drop(hooks);
         self.events_came();
         Ok(())
     }
@@ -165,11 +167,11 @@ impl Sessions {
         Ok(())
     }
 
-    fn undo(&self, done: Done, files: &dyn EventFiles) {
+    fn undo(&self, done: Done, files: &dyn EventFiles, hooks: &mut RetiredHooks) {
         match done {
             Done::Added(event) => {
                 self.shared.withdraw(&event);
-                self.end(&event);
+                self.end(&event, hooks);
             }
             Done::Removed(event) => {
                 if !self.shared.registry.restore(&event) {
@@ -182,10 +184,10 @@ impl Sessions {
         }
     }
 
-    /// Ends a removed event. Only the description in traces remains.
-    fn end(&self, event: &Event) {
+    /// Ends a removed event. Only the description in traces remains. `hooks` gets its hook.
+    fn end(&self, event: &Event, hooks: &mut RetiredHooks) {
         if let Some(dynamic) = event.source_as::<Arc<Dynamic>>() {
-            dynamic.retire();
+            dynamic.retire(hooks);
         }
         self.forget(event);
         // Without memory the event stays in the registry, where it cannot be found.

@@ -5,6 +5,7 @@
 use super::probe_list::{NewProbe, ProbeList};
 use super::session::SessionSources;
 use super::syscall::probe::CallProbes;
+use crate::probe::recorders::Removed;
 use crate::probe::Probe;
 use crate::sys::tracepoint::{self, AttachPoint, Attachments, Handler};
 use kernel::prelude::*;
@@ -61,10 +62,12 @@ impl AttachedProbes {
     /// Detaches the probes that are not `wanted`, and waits until none of them runs. While other calls share
     /// the handler of a system call, its probe is only disabled. Enables the wanted probes. May sleep.
     pub(crate) fn keep(&mut self, wanted: impl Fn(&Probe) -> bool) {
+        // Dropped at the end, so that the wait is one for all lists.
+        let mut removed = Removed::new();
         self.lists.retain(|(list, probe)| {
             let stays = wanted(probe);
             if !stays {
-                list.detach(probe);
+                list.detach(probe, &mut removed);
             }
             stays
         });

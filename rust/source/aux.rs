@@ -15,7 +15,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::aux::AuxArea;
 use crate::channel::Channel;
-use crate::probe::recorders::Recorders;
+use crate::probe::recorders::{Recorders, Removed};
 use crate::probe::Probe;
 use crate::record::memory::{Space, Tail};
 use crate::ring::aux::{Chunk, Told};
@@ -250,7 +250,7 @@ impl ProbeList for AuxSource {
         Ok(())
     }
 
-    fn detach(&self, probe: &Probe) {
+    fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let _changing = self.changing.lock();
         let owner = self.owner.get_arc();
         if let Some(owner) = owner.filter(|owner| probe.event_of(owner).is_some()) {
@@ -264,7 +264,7 @@ impl ProbeList for AuxSource {
             self.keep(&owner);
             self.let_go();
         }
-        self.recorders.detach(probe);
+        self.recorders.detach(probe, removed);
     }
 }
 

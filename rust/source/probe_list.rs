@@ -4,6 +4,7 @@
 
 use super::frequency::Frequency;
 use crate::channel::Channel;
+use crate::probe::recorders::Removed;
 use crate::probe::Probe;
 use kernel::error::Result;
 use kernel::sync::Arc;
@@ -23,6 +24,7 @@ pub(crate) trait ProbeList: Send + Sync {
     /// Adds the probe to the list, at the place of its [rank](Probe::rank). May sleep.
     fn attach(&self, new: NewProbe<'_>) -> Result;
 
-    /// Removes `probe` from the list, and waits until it does not run any more. May sleep.
-    fn detach(&self, probe: &Probe);
+    /// Removes `probe` from the list. It may run until `removed` is dropped, which waits once for all probes. May
+    /// sleep.
+    fn detach(&self, probe: &Probe, removed: &mut Removed);
 }

@@ -8,7 +8,7 @@ use super::event_source::EventSource;
 use super::probe_list::{NewProbe, ProbeList};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
-use crate::probe::recorders::Recorders;
+use crate::probe::recorders::{Recorders, Removed};
 use crate::probe::{captured, Probe};
 use crate::record::memory::{Space, Tail};
 use crate::sys::args::TEXT_MAX;
@@ -89,8 +89,8 @@ impl ProbeList for Provided {
         self.recorders.attach(new.probe)
     }
 
-    fn detach(&self, probe: &Probe) {
-        self.recorders.detach(probe);
+    fn detach(&self, probe: &Probe, removed: &mut Removed) {
+        self.recorders.detach(probe, removed);
     }
 }
 

@@ -16,6 +16,7 @@ use crate::abi::schema::Field;
 use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::registers::Register;
 use crate::arch::word::SharedWord;
+use crate::probe::recorders::Removed;
 use crate::probe::Probe;
 use crate::record::memory::Payload;
 use crate::sys::hotplug::Hotplug;
@@ -135,7 +136,7 @@ impl ProbeList for Sampled {
         Ok(samplers.push((sampling, sampler), GFP_KERNEL)?)
     }
 
-    fn detach(&self, probe: &Probe) {
+    fn detach(&self, probe: &Probe, _: &mut Removed) {
         let mut samplers = self.samplers.lock();
         samplers.retain(|(sampling, _)| !core::ptr::eq(&*sampling.probe, probe));
     }

@@ -5,7 +5,7 @@
 use crate::sys::args::Registers;
 use crate::sys::errno::eilseq;
 use crate::sys::{bindings, privilege};
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -53,8 +53,8 @@ unsafe trait Kind: Sized {
     /// Registers the probe. May sleep.
     const REGISTER: unsafe extern "C" fn(*mut Self) -> c_int;
 
-    /// Unregisters the probe. Afterwards no CPU runs it. May sleep.
-    const UNREGISTER: unsafe extern "C" fn(*mut Self);
+    /// Unregisters these probes. Afterwards no CPU runs any of them. May sleep.
+    const UNREGISTER: unsafe extern "C" fn(*mut *mut Self, c_int);
 
     /// The kprobe inside the probe.
     fn kprobe(probe: *mut Self) -> *mut bindings::kprobe;
@@ -63,7 +63,7 @@ unsafe trait Kind: Sized {
 // SAFETY: These are the kernel's functions. A kprobe is its own kprobe.
 unsafe impl Kind for bindings::kprobe {
     const REGISTER: unsafe extern "C" fn(*mut Self) -> c_int = bindings::register_kprobe;
-    const UNREGISTER: unsafe extern "C" fn(*mut Self) = bindings::unregister_kprobe;
+    const UNREGISTER: unsafe extern "C" fn(*mut *mut Self, c_int) = bindings::unregister_kprobes;
 
     fn kprobe(probe: *mut Self) -> *mut bindings::kprobe {
         probe
@@ -73,7 +73,7 @@ unsafe impl Kind for bindings::kprobe {
 // SAFETY: These are the kernel's functions. The kprobe is the field `kp`.
 unsafe impl Kind for bindings::kretprobe {
     const REGISTER: unsafe extern "C" fn(*mut Self) -> c_int = bindings::register_kretprobe;
-    const UNREGISTER: unsafe extern "C" fn(*mut Self) = bindings::unregister_kretprobe;
+    const UNREGISTER: unsafe extern "C" fn(*mut *mut Self, c_int) = bindings::unregister_kretprobes;
 
     fn kprobe(probe: *mut Self) -> *mut bindings::kprobe {
         probe
@@ -89,6 +89,7 @@ unsafe impl Kind for bindings::kretprobe {
 /// - `entry` is from `KBox::into_raw`, and its probe is registered.
 /// - The probe does not move while it is registered.
 #[expect(private_bounds)]
+#[repr(transparent)]
 pub(crate) struct Registered<P: Kind, T> {
     entry: NonNull<Entry<P, T>>,
 }
@@ -194,6 +195,19 @@ impl<P: Kind, T> Registered<P, T> {
         Ok(Self { entry })
     }
 
+    /// Unregisters all these probes, and waits once until no CPU runs any of them. May sleep.
+    pub(crate) fn unregister(mut probes: KVec<Self>) {
+        // SAFETY:
+        // - A `Registered` is the pointer to its entry, whose first field is the probe. So these are pointers to probes.
+        // - By the invariant they are registered.
+        unsafe { P::UNREGISTER(probes.as_mut_ptr().cast(), probes.len() as c_int) };
+        for probe in probes {
+            let entry = ManuallyDrop::new(probe).entry.as_ptr();
+            // SAFETY: The entry is from `into_raw`. No CPU runs its probe, and no other code uses it.
+            drop(unsafe { KBox::from_raw(entry) });
+        }
+    }
+
     fn probe(&self) -> *mut P {
         self.entry.as_ptr().cast()
     }
@@ -223,11 +237,12 @@ impl<P: Kind, T> Registered<P, T> {
 
 impl<P: Kind, T> Drop for Registered<P, T> {
     fn drop(&mut self) {
+        let mut probe = self.probe();
         // SAFETY:
         // - By the invariant the probe is registered. When the first call returns, no CPU runs it.
         // - Then no other code uses the entry, which is from `into_raw`.
         unsafe {
-            P::UNREGISTER(self.probe());
+            P::UNREGISTER(&raw mut probe, 1);
             drop(KBox::from_raw(self.entry.as_ptr()));
         }
     }

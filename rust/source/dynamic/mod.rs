@@ -10,7 +10,7 @@ use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::input::dynamic::{Error as Refusal, Name, PlaceBase, ProbeLine, ProbePlace};
 use crate::probe::captured::Bytes;
-use crate::probe::recorders::Recorders;
+use crate::probe::recorders::{Recorders, Removed};
 use crate::probe::stopwatch::Stopwatch;
 use crate::probe::Probe;
 use crate::source::attached::AttachedProbes;
@@ -19,7 +19,7 @@ use crate::source::event_source::EventSource;
 use crate::source::probe_list::{NewProbe, ProbeList};
 use crate::sys::args::Registers;
 use crate::sys::errno::{eilseq, enosys};
-use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Returned};
+use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Registered, Returned};
 use crate::sys::nofault::TextParts;
 use crate::sys::uprobe::{ReachedInProgram, Uprobe};
 use core::fmt;
@@ -196,11 +196,11 @@ impl Dynamic {
         as_str(&self.definition)
     }
 
-    /// Retires an event that was removed: if no session records it, its hook is removed at once. May sleep.
-    pub(crate) fn retire(&self) {
+    /// Retires an event that was removed. If no session records it, `hooks` gets its hook. May sleep.
+    pub(crate) fn retire(&self, hooks: &mut RetiredHooks) {
         let mut hook = self.hook.lock();
         if !self.is_recorded() {
-            *hook = None;
+            hooks.add(hook.take());
         }
     }
 
@@ -242,13 +242,13 @@ impl ProbeList for Dynamic {
         let hook = (*hook).as_mut().ok_or(ENOENT)?;
         self.firing.recorders.attach(probe.clone())?;
         hook.enable().inspect_err(|_| {
-            self.firing.recorders.detach(&probe);
+            self.firing.recorders.detach(&probe, &mut Removed::new());
         })
     }
 
-    fn detach(&self, probe: &Probe) {
+    fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let mut hook = self.hook.lock();
-        self.firing.recorders.detach(probe);
+        self.firing.recorders.detach(probe, removed);
         if let (Some(hook), false) = (&mut *hook, self.is_recorded()) {
             hook.disable();
         }
@@ -296,6 +296,41 @@ impl Hook {
             Self::Returned(probe) => probe.disable(),
             Self::InProgram(probe) => probe.disable(),
         }
+    }
+}
+
+/// Hooks of removed events. The drop removes all of them from the kernel, with one wait for each kind. May sleep.
+pub(crate) struct RetiredHooks {
+    reached: KVec<Kprobe<Firing>>,
+    returned: KVec<Kretprobe<Firing>>,
+}
+
+impl RetiredHooks {
+    /// An empty list.
+    pub(crate) fn new() -> Self {
+        Self {
+            reached: KVec::new(),
+            returned: KVec::new(),
+        }
+    }
+
+    /// Adds a hook. Without memory, the hook is removed at once. A hook that is switched off needs no wait, except that
+    /// of a kprobe.
+    fn add(&mut self, hook: Option<Hook>) {
+        let added = match hook {
+            Some(Hook::Reached(probe)) => self.reached.push(probe, GFP_KERNEL),
+            Some(Hook::Returned(probe)) => self.returned.push(probe, GFP_KERNEL),
+            Some(Hook::InProgram(_) | Hook::Traced(_)) | None => Ok(()),
+        };
+        // The failed push has dropped the probe.
+        let _ = added;
+    }
+}
+
+impl Drop for RetiredHooks {
+    fn drop(&mut self) {
+        Registered::unregister(core::mem::take(&mut self.reached));
+        Registered::unregister(core::mem::take(&mut self.returned));
     }
 }
 

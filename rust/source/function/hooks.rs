@@ -7,7 +7,7 @@ use super::calls::{Beginnings, Graph};
 use super::choice::TracedFunctions;
 use super::kind::FunctionKind;
 use super::set::FunctionSet;
-use crate::probe::recorders::Recorders;
+use crate::probe::recorders::{Recorders, Removed};
 use crate::probe::Probe;
 use crate::sys::functions::begin::BeginHook;
 use crate::sys::functions::call::CallHook;
@@ -112,10 +112,10 @@ impl Hooks {
         attached.inspect_err(|_| self.restore(&mut hooked))
     }
 
-    /// Detaches the probe. May sleep.
-    pub(super) fn detach(&self, kind: FunctionKind, probe: &Probe) {
+    /// Detaches the probe, which may run until `removed` is dropped. May sleep.
+    pub(super) fn detach(&self, kind: FunctionKind, probe: &Probe, removed: &mut Removed) {
         let mut hooked = self.hooked.lock();
-        self.recorders(kind).detach(probe);
+        self.recorders(kind).detach(probe, removed);
         self.release(&mut hooked, None);
     }
 

@@ -13,6 +13,7 @@ mod hooks;
 mod kind;
 mod set;
 
+use crate::probe::recorders::Removed;
 use crate::probe::Probe;
 use crate::source::probe_list::{NewProbe, ProbeList};
 use crate::sys::functions::unloading::UnloadingWatch;
@@ -86,7 +87,7 @@ impl ProbeList for FunctionEvent {
         self.hooks.attach(self.kind, new.probe)
     }
 
-    fn detach(&self, probe: &Probe) {
-        self.hooks.detach(self.kind, probe);
+    fn detach(&self, probe: &Probe, removed: &mut Removed) {
+        self.hooks.detach(self.kind, probe, removed);
     }
 }

@@ -5,6 +5,7 @@
 use super::results::Results;
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
+use crate::probe::recorders::Removed;
 use crate::probe::Probe;
 use crate::source::probe_list::{NewProbe, ProbeList};
 use crate::sys::tracepoint::{Attachments, Handler, Rank, Tracepoints};
@@ -75,7 +76,7 @@ impl<M: Meter> ProbeList for Metered<M> {
         recorders.attach(probe.clone())?;
         if meter.is_none() {
             let new = M::new(&self.results, &self.choice);
-            *meter = Some(new.inspect_err(|_| recorders.detach(&probe))?);
+            *meter = Some(new.inspect_err(|_| recorders.detach(&probe, &mut Removed::new()))?);
         }
         if let Some(meter) = &*meter {
             meter.attach(&probe);
@@ -83,9 +84,9 @@ impl<M: Meter> ProbeList for Metered<M> {
         Ok(())
     }
 
-    fn detach(&self, probe: &Probe) {
+    fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let mut meter = self.meter.lock();
-        self.results.recorders.detach(probe);
+        self.results.recorders.detach(probe, removed);
         if !self.results.recorders.is_any(&NoPreempt::new()) {
             *meter = None;
         }

@@ -13,7 +13,7 @@ mod layout;
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::probe::recorders::Recorders;
+use crate::probe::recorders::{Recorders, Removed};
 use crate::probe::Probe;
 use crate::source::attached::AttachedProbes;
 use crate::source::description::{Description, FullName};
@@ -174,16 +174,16 @@ impl ProbeList for Perf {
                 self.is_recorded.store(1);
             }
             Err(error) => {
-                self.firing.recorders.detach(&probe);
+                self.firing.recorders.detach(&probe, &mut Removed::new());
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    fn detach(&self, probe: &Probe) {
+    fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let mut records = self.records.lock();
-        self.firing.recorders.detach(probe);
+        self.firing.recorders.detach(probe, removed);
         if !self.firing.recorders.is_any(&NoPreempt::new()) {
             *records = None;
             self.is_recorded.store(0);

@@ -14,7 +14,7 @@ mod walk;
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::captured::Bytes;
-use crate::probe::recorders::Recorders;
+use crate::probe::recorders::{Recorders, Removed};
 use crate::probe::Probe;
 use crate::record::memory::Tail;
 use crate::source::attached::AttachedProbes;
@@ -72,8 +72,8 @@ impl ProbeList for StateEvent {
         self.recorders.attach(new.probe)
     }
 
-    fn detach(&self, probe: &Probe) {
-        self.recorders.detach(probe);
+    fn detach(&self, probe: &Probe, removed: &mut Removed) {
+        self.recorders.detach(probe, removed);
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod tasks;
 pub(crate) mod trigger;
 
 use crate::abi::header::Layout;
+use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::entrance::Entrance;
 use crate::channel::{Begun, Buffer, Channel, Entered, Route, Waiting, Ways};
@@ -23,6 +24,7 @@ use crate::record::header::{Compact, EventHeader, Large, RecordLabel};
 use crate::record::memory::{tail_alone, RecordWriter, Tail};
 use crate::ring::lost::Lost;
 use crate::sys::rcu::RcuArc;
+use crate::sys::threads::ProcessMemory;
 use crate::sys::tracepoint::Rank;
 use filter::Filter;
 use kernel::prelude::*;
@@ -154,6 +156,11 @@ impl Probe {
             Taker::Map(map) => map.rank(),
             Taker::Trigger(_) => Rank::Trigger,
         }
+    }
+
+    /// Whether events of a task with this memory can be wanted. Process context.
+    pub(crate) fn may_want(&self, memory: &ProcessMemory<'_>, guard: &NoPreempt) -> bool {
+        self.tasks.may_want(memory, guard)
     }
 
     /// Whether the probe updates a map.

@@ -8,6 +8,7 @@ use crate::sys::args::Task;
 use crate::sys::bindings;
 use crate::sys::cgroup::Cgroup;
 use crate::sys::rcu::RcuArc;
+use crate::sys::threads::{self, ProcessMemory};
 use crate::sys::tracepoint::{Attachments, Handler, Rank, Tracepoints};
 use core::convert::Infallible;
 use kernel::prelude::*;
@@ -16,7 +17,11 @@ use kernel::sync::Arc;
 use pin_init::init_array_from_fn;
 
 /// A set of tasks, by thread id in the initial namespace.
-pub(crate) struct TaskSet(VBox<[SharedWord; WORDS]>);
+pub(crate) struct TaskSet {
+    words: VBox<[SharedWord; WORDS]>,
+    /// Non-zero if a chosen task shares the memory of another process, so that the memory does not lead to it.
+    has_strays: SharedWord,
+}
 
 const WORDS: usize = Task::TID_LIMIT as usize / 64;
 
@@ -24,13 +29,29 @@ impl TaskSet {
     /// An empty set. May sleep.
     pub(crate) fn new() -> Result<Self> {
         let set = VBox::init::<Infallible>(init_array_from_fn(|_| SharedWord::new(0)), GFP_KERNEL)?;
-        Ok(Self(set))
+        Ok(Self {
+            words: set,
+            has_strays: SharedWord::new(0),
+        })
+    }
+
+    /// Adds the task with this id, which a user has chosen. Process context.
+    pub(crate) fn choose(&self, tid: u32) {
+        if !threads::owns_memory(tid) {
+            self.has_strays.store(1);
+        }
+        self.set(tid, true);
+    }
+
+    /// Whether a task with this memory can be in the set. Process context.
+    fn may_have(&self, memory: &ProcessMemory<'_>) -> bool {
+        self.has_strays.load() != 0 || memory.has_thread(|tid| self.has(tid))
     }
 
     /// Adds or removes the task with this id. Any CPU, any context.
     #[inline(always)]
     pub(crate) fn set(&self, tid: u32, member: bool) {
-        let Some(word) = self.0.get(tid as usize / 64) else {
+        let Some(word) = self.words.get(tid as usize / 64) else {
             return;
         };
         let bit = 1_u64.wrapping_shl(tid % 64);
@@ -47,18 +68,21 @@ impl TaskSet {
     #[inline(always)]
     pub(crate) fn has(&self, tid: i32) -> bool {
         let tid = tid as u32;
-        let word = self.0.get(tid as usize / 64);
+        let word = self.words.get(tid as usize / 64);
         word.is_some_and(|word| word.load() & 1_u64.wrapping_shl(tid % 64) != 0)
     }
 
     /// The ids in the set, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..).step_by(64).zip(&*self.0).flat_map(|(first, word)| {
-            let word = word.load();
-            (0..64)
-                .filter(move |bit| word & 1 << bit != 0)
-                .map(move |bit| first + bit)
-        })
+        (0..)
+            .step_by(64)
+            .zip(&*self.words)
+            .flat_map(|(first, word)| {
+                let word = word.load();
+                (0..64)
+                    .filter(move |bit| word & 1 << bit != 0)
+                    .map(move |bit| first + bit)
+            })
     }
 }
 
@@ -152,6 +176,13 @@ impl Tasks {
     pub(crate) fn wants_current_cgroup(&self, guard: &NoPreempt) -> bool {
         let cgroups = self.cgroups.get(guard);
         cgroups.is_none_or(|cgroups| cgroups.has_current(guard))
+    }
+
+    /// Whether events of a task with this memory can be wanted. The set of cgroups does not decide, because tasks change
+    /// their cgroup. Process context.
+    pub(crate) fn may_want(&self, memory: &ProcessMemory<'_>, guard: &NoPreempt) -> bool {
+        let only = self.only.get(guard);
+        only.is_none_or(|only| only.may_have(memory))
     }
 
     fn for_each_set(&self, mut change: impl FnMut(&TaskSet)) {

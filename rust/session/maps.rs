@@ -343,6 +343,13 @@ impl Session {
         }
     }
 
+    /// The probes of maps follow a changed set of tasks. `control` must be held.
+    pub(super) fn maps_follow_tasks(&self) -> Result {
+        let maps = self.maps();
+        let mut maps = maps.0.iter();
+        maps.try_for_each(|map| map.probes.lock().follow_tasks())
+    }
+
     fn maps(&self) -> Arc<Maps> {
         self.state.lock().maps.clone()
     }

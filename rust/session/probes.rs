@@ -94,6 +94,11 @@ impl Probes {
         result
     }
 
+    /// See [`AttachedProbes::follow_tasks`].
+    pub(super) fn follow_tasks(&self) -> Result {
+        self.attached.follow_tasks()
+    }
+
     fn channel(&mut self, index: usize) -> Result<&mut RecordedChannel> {
         self.channels.get_mut(index).ok_or(ENOENT)
     }

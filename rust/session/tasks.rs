@@ -51,25 +51,39 @@ impl Session {
         let before = place.get_arc();
         if let (Some(set), false) = (&before, replace) {
             // The set is changed in place, because it may follow forks at the same time.
-            parsed.iter().for_each(|&id| set.set(id, true));
-            return Ok(());
+            parsed.iter().for_each(|&id| set.choose(id));
+            return self.tasks_changed();
         }
         let set = match parsed.is_empty() {
             true => None,
             false => Some(Arc::new(TaskSet::new()?, GFP_KERNEL)?),
         };
         if let Some(set) = &set {
-            parsed.iter().for_each(|&id| set.set(id, true));
+            parsed.iter().for_each(|&id| set.choose(id));
         }
         place.replace(set);
         self.choose_tasks_of_maps();
-        self.record_all().inspect_err(|_| place.replace(before))
+        let followed = self.record_all().and_then(|()| self.tasks_changed());
+        followed.inspect_err(|_| {
+            place.replace(before);
+            // The breakpoints are needed at most where they are.
+            let _ = self.tasks_changed();
+        })
+    }
+
+    /// Moves the probes of programs to the memory of the tasks that are chosen now. `control` must be held.
+    fn tasks_changed(&self) -> Result {
+        self.maps_follow_tasks()?;
+        match self.active() {
+            Some((_, recording)) => recording.follow_tasks(),
+            None => Ok(()),
+        }
     }
 
     /// Removes all tasks from a set. No trace is recorded.
     pub(super) fn clear_tasks(&self, choice: TaskChoice) -> Result {
         choice.set(&self.tasks).replace(None);
-        Ok(())
+        self.maps_follow_tasks()
     }
 
     /// Number of tasks in a set.

@@ -228,6 +228,14 @@ impl Recording {
         }
     }
 
+    /// The probes follow a changed set of tasks. May sleep.
+    pub(super) fn follow_tasks(&self) -> Result {
+        match &*self.attached.lock() {
+            Some(attached) => attached.probes.follow_tasks(),
+            None => Ok(()),
+        }
+    }
+
     /// The probe that records a built-in event in this trace now.
     fn recorder<'a>(&'a self, builtin: Builtin, guard: &'a NoPreempt) -> Option<&'a BuiltinProbe> {
         let own = self.builtin.as_deref()?;

@@ -59,6 +59,12 @@ impl AttachedProbes {
         Iterator::chain(Iterator::chain(tracepoints, calls), lists)
     }
 
+    /// Lets the probes follow a changed set of tasks. May sleep.
+    pub(crate) fn follow_tasks(&self) -> Result {
+        let mut lists = self.lists.iter();
+        lists.try_for_each(|(list, _)| list.follow_tasks())
+    }
+
     /// Detaches the probes that are not `wanted`, and waits until none of them runs. While other calls share
     /// the handler of a system call, its probe is only disabled. Enables the wanted probes. May sleep.
     pub(crate) fn keep(&mut self, wanted: impl Fn(&Probe) -> bool) {

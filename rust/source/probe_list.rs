@@ -24,6 +24,11 @@ pub(crate) trait ProbeList: Send + Sync {
     /// Adds the probe to the list, at the place of its [rank](Probe::rank). May sleep.
     fn attach(&self, new: NewProbe<'_>) -> Result;
 
+    /// Handles a change of the tasks that a probe of the list wants. May sleep.
+    fn follow_tasks(&self) -> Result {
+        Ok(())
+    }
+
     /// Removes `probe` from the list. It may run until `removed` is dropped, which waits once for all probes. May
     /// sleep.
     fn detach(&self, probe: &Probe, removed: &mut Removed);

@@ -18,6 +18,7 @@ struct file;
 struct file_operations;
 struct kretprobe;
 struct kretprobe_instance;
+struct inode;
 struct module;
 struct new_utsname;
 struct page;
@@ -204,6 +205,8 @@ bool rtrace_tracepoint_may_sleep(struct tracepoint *tracepoint);
 /* uprobe.c */
 struct path *rtrace_path_new(const char *name);
 void rtrace_path_free(struct path *path);
+const struct inode *rtrace_path_overlay(const struct path *path);
+bool rtrace_runs_code_of(const struct inode *inode, struct pt_regs *regs);
 struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct uprobe_consumer *consumer);
 void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer);
 

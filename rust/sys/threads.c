@@ -59,6 +59,57 @@ int rtrace_visit_thread(int tid, rtrace_visit_thread_t visit, void *data)
 	return found;
 }
 
+/*
+ * Whether @picks selects a thread of the process that owns @memory. Also true if the process is being forked: then its id
+ * may be unknown, and the handlers of sched_process_fork have not run. Always true on a kernel that records no owners.
+ * Any process context.
+ */
+notrace bool rtrace_memory_has_thread(struct mm_struct *memory, rtrace_picks_thread_t picks, void *data)
+{
+#ifdef CONFIG_MEMCG
+	struct task_struct *owner, *thread;
+	bool has = false;
+
+	rcu_read_lock();
+	owner = rcu_dereference(memory->owner);
+	if (owner) {
+		has = READ_ONCE(owner->__state) == TASK_NEW;
+		for_each_thread(owner, thread) {
+			if (has)
+				break;
+			has = picks(task_pid_nr(thread), data);
+		}
+	}
+	rcu_read_unlock();
+	return has;
+#else
+	return true;
+#endif
+}
+
+/*
+ * Whether rtrace_memory_has_thread() can find the thread @tid: not if its process shares the memory of another one
+ * (CLONE_VM). True if there is no such thread, or it has no memory. Any process context.
+ */
+notrace bool rtrace_owns_memory(int tid)
+{
+	bool owns = true;
+#ifdef CONFIG_MEMCG
+	struct task_struct *thread, *owner;
+
+	rcu_read_lock();
+	thread = pid_task(find_pid_ns(tid, &init_pid_ns), PIDTYPE_PID);
+	if (thread) {
+		task_lock(thread);
+		owner = thread->mm ? rcu_dereference(thread->mm->owner) : NULL;
+		owns = !owner || same_thread_group(owner, thread);
+		task_unlock(thread);
+	}
+	rcu_read_unlock();
+#endif
+	return owns;
+}
+
 /* Pseudonym of an address: constant until the module is unloaded, and it does not reveal the address. */
 static u64 pseudonym(const void *address)
 {

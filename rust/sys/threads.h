@@ -67,10 +67,13 @@ struct rtrace_file {
 };
 
 typedef void (*rtrace_visit_thread_t)(struct task_struct *thread, void *data);
+typedef bool (*rtrace_picks_thread_t)(s32 tid, void *data);
 typedef void (*rtrace_visit_file_t)(const struct rtrace_file *file, void *data);
 
 void rtrace_threads_init(void);
 int rtrace_visit_thread(int tid, rtrace_visit_thread_t visit, void *data);
+bool rtrace_memory_has_thread(struct mm_struct *memory, rtrace_picks_thread_t picks, void *data);
+bool rtrace_owns_memory(int tid);
 void rtrace_thread_read(struct task_struct *thread, struct rtrace_thread *to);
 void rtrace_thread_namespaces(struct task_struct *thread, struct rtrace_namespaces *to);
 bool rtrace_thread_pid_ns(struct task_struct *thread, u32 up, struct rtrace_pid_ns *to);

@@ -2,6 +2,7 @@
 
 //! Iteration over all threads, and the state of each. Process context.
 
+use crate::arch::task;
 use crate::sys::bindings;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -55,6 +56,67 @@ pub(crate) fn visit(tid: i32, mut visit: impl FnMut(&Thread<'_>)) -> Option<i32>
     let found =
         unsafe { bindings::rtrace_visit_thread(tid, caller, (&raw mut visit).cast::<c_void>()) };
     (found > 0).then_some(found)
+}
+
+/// The memory of a process, which several threads use.
+///
+/// # Invariants
+///
+/// The pointer is that of a memory that lives as long as this.
+pub(crate) struct ProcessMemory<'a>(NonNull<bindings::mm_struct>, PhantomData<&'a ()>);
+
+impl ProcessMemory<'_> {
+    /// The memory that the kernel passes to a handler.
+    ///
+    /// # Safety
+    ///
+    /// It must live as long as the result.
+    pub(super) unsafe fn of(memory: *mut bindings::mm_struct) -> Option<Self> {
+        // INVARIANT: By the contract.
+        Some(Self(NonNull::new(memory)?, PhantomData))
+    }
+
+    /// The memory of the current task. [`None`]: a thread of the kernel has none.
+    pub(crate) fn current() -> Option<Self> {
+        // SAFETY: The current task keeps its memory until its end or its exec, so as long as its caller runs.
+        unsafe { Self::of((*task::current()).mm) }
+    }
+
+    /// Whether it is this one.
+    pub(super) fn is(&self, memory: *const bindings::mm_struct) -> bool {
+        core::ptr::eq(self.0.as_ptr(), memory)
+    }
+
+    /// Whether `picks` selects a thread of its process by the id. Also true if the process is being forked, or if this
+    /// kernel does not know the threads. Process context.
+    pub(crate) fn has_thread(&self, mut picks: impl FnMut(i32) -> bool) -> bool {
+        /// Calls an `F`.
+        ///
+        /// # Safety
+        ///
+        /// `data` must point to an `F` that no other code uses.
+        unsafe extern "C" fn call<F: FnMut(i32) -> bool>(tid: i32, data: *mut c_void) -> bool {
+            // SAFETY: By the contract.
+            unsafe { (*data.cast::<F>())(tid) }
+        }
+        /// `call` for the type of `picks`.
+        fn caller<F: FnMut(i32) -> bool>(_: &F) -> bindings::rtrace_picks_thread_t {
+            Some(call::<F>)
+        }
+        let caller = caller(&picks);
+        // SAFETY:
+        // - By the invariant the memory lives.
+        // - `caller` gets `picks`, which lives until the call returns.
+        unsafe {
+            bindings::rtrace_memory_has_thread(self.0.as_ptr(), caller, (&raw mut picks).cast())
+        }
+    }
+}
+
+/// Whether [`ProcessMemory::has_thread`] finds a thread: not if its process shares the memory of another one. Process context.
+pub(crate) fn owns_memory(tid: u32) -> bool {
+    // SAFETY: Any id is allowed.
+    unsafe { bindings::rtrace_owns_memory(tid as c_int) }
 }
 
 impl Thread<'_> {

@@ -2,8 +2,12 @@
 /* Uprobes, and the file whose code they probe. */
 #include <linux/dcache.h>
 #include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
 #include <linux/namei.h>
 #include <linux/path.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uprobes.h>
 
@@ -34,6 +38,30 @@ notrace void rtrace_path_free(struct path *path)
 {
 	path_put(path);
 	kfree(path);
+}
+
+/*
+ * The inode of the file as a program sees it, if the probed code is in another file: overlayfs shows a file of one of its
+ * layers, and several mounts may share that layer. Else NULL.
+ */
+notrace const struct inode *rtrace_path_overlay(const struct path *path)
+{
+	const struct inode *inode = d_inode(path->dentry);
+
+	return inode == d_real_inode(path->dentry) ? NULL : inode;
+}
+
+/* Whether the current task runs code that it has mapped from the file with this inode, as programs see it. May sleep. */
+notrace bool rtrace_runs_code_of(const struct inode *inode, struct pt_regs *regs)
+{
+	struct vm_area_struct *vma;
+	bool runs;
+
+	mmap_read_lock(current->mm);
+	vma = vma_lookup(current->mm, instruction_pointer(regs));
+	runs = vma && vma->vm_file && d_inode(file_user_path(vma->vm_file)->dentry) == inode;
+	mmap_read_unlock(current->mm);
+	return runs;
 }
 
 /* Without CONFIG_UPROBES these are inline functions; the first returns -ENOSYS. */

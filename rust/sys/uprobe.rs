@@ -7,6 +7,7 @@ use crate::sys::bindings;
 use crate::sys::errno::eopnotsupp;
 use crate::sys::kprobe::Reached;
 use crate::sys::retired::{self, Retirable};
+use crate::sys::threads::ProcessMemory;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::prelude::*;
@@ -35,6 +36,14 @@ impl KeptFile {
     }
 }
 
+impl KeptFile {
+    /// Its inode, if the file is in an overlay file system. Otherwise NULL.
+    fn overlay(&self) -> *const bindings::inode {
+        // SAFETY: By the invariant.
+        unsafe { bindings::rtrace_path_overlay(self.0.as_ptr()) }
+    }
+}
+
 impl Drop for KeptFile {
     fn drop(&mut self) {
         // SAFETY: By the invariant.
@@ -45,6 +54,12 @@ impl Drop for KeptFile {
 /// Receives the reached places of a program, and the calls and returns of its functions. The calls may sleep.
 #[cfg_attr(linux_6_12, allow(dead_code))]
 pub(crate) trait ReachedInProgram: Reached {
+    /// Whether tasks with this memory are wanted. Only there the program has breakpoints. Must not sleep.
+    fn wants(&self, memory: &ProcessMemory<'_>) -> bool;
+
+    /// Whether the current task is wanted. If not, no other function is called.
+    fn wants_current_task(&self) -> bool;
+
     /// Handles the call of a function. Returns a word that is kept until the function returns.
     fn called(&self) -> u64;
 
@@ -53,10 +68,6 @@ pub(crate) trait ReachedInProgram: Reached {
 }
 
 /// A place in a program's code, which is probed while this is enabled. The target may sleep.
-///
-/// # Invariants
-///
-/// While `on` is [`Some`], its consumer is registered.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Uprobe<T: ReachedInProgram> {
     target: Arc<T>,
@@ -67,7 +78,11 @@ pub(crate) struct Uprobe<T: ReachedInProgram> {
     on: Mutex<Option<On<T>>>,
 }
 
-/// A registration.
+/// A registration. Dropped only by [`unregister`](Self::unregister).
+///
+/// # Invariants
+///
+/// The consumer is registered with the uprobe.
 struct On<T: ReachedInProgram> {
     uprobe: NonNull<bindings::uprobe>,
     /// A new consumer for each registration: the kernel may still use that of the previous one.
@@ -83,6 +98,8 @@ struct Consumer<T> {
     /// First field, so that it has the same address as the whole.
     consumer: Opaque<bindings::uprobe_consumer>,
     target: Arc<T>,
+    /// The inode of the file in its overlay file system, or NULL. Only compared.
+    overlay: *const bindings::inode,
 }
 
 // SAFETY: The kernel's functions for uprobes have their own locks; the target is `Send` and `Sync`.
@@ -116,20 +133,20 @@ impl<T: ReachedInProgram> Uprobe<T> {
             GFP_KERNEL,
         )?;
         // Only a registration shows whether a probe is possible there.
-        uprobe.enable()?;
-        uprobe.disable();
+        uprobe.visit(is_current)?;
         Ok(uprobe)
     }
 
-    /// Enables the probe. May sleep.
+    /// Enables the probe, in the memory that the target wants. May sleep.
     pub(crate) fn enable(&self) -> Result {
         let mut on = self.on.lock();
         if on.is_some() {
-            return Ok(());
+            return self.visit(wants::<T>);
         }
         #[cfg_attr(linux_6_12, allow(unused_mut))]
         let mut consumer = bindings::uprobe_consumer {
             handler: Some(reached::<T>),
+            filter: Some(wants::<T>),
             ..Default::default()
         };
         #[cfg(not(linux_6_12))]
@@ -137,13 +154,47 @@ impl<T: ReachedInProgram> Uprobe<T> {
             consumer.handler = Some(called::<T>);
             consumer.ret_handler = Some(returned::<T>);
         }
+        *on = Some(self.register(consumer)?);
+        Ok(())
+    }
+
+    /// If the probe is enabled, moves it to the memory that the target wants now. May sleep.
+    pub(crate) fn follow(&self) -> Result {
+        match &*self.on.lock() {
+            Some(_) => self.visit(wants::<T>),
+            None => Ok(()),
+        }
+    }
+
+    /// Disables the probe. The target may still run, or sleep. May sleep.
+    pub(crate) fn disable(&self) {
+        if let Some(on) = self.on.lock().take() {
+            on.unregister();
+        }
+    }
+
+    /// Registers and unregisters a consumer that handles nothing. Thus the kernel adds breakpoints where `filter` is
+    /// true, and then removes breakpoints that no consumer wants. Modules cannot call uprobe_apply(). May sleep.
+    fn visit(&self, filter: Filter) -> Result {
+        let consumer = bindings::uprobe_consumer {
+            handler: Some(ignored),
+            filter: Some(filter),
+            ..Default::default()
+        };
+        self.register(consumer)?.unregister();
+        Ok(())
+    }
+
+    /// Registers a consumer. May sleep.
+    fn register(&self, consumer: bindings::uprobe_consumer) -> Result<On<T>> {
         let used = Retirable::new(Consumer {
             consumer: Opaque::new(consumer),
             target: self.target.clone(),
+            overlay: self.file.overlay(),
         })?;
         retired::settle(false)?;
         // SAFETY: The reference keeps the file and its inode. The consumer does not move, in its box, until it
-        // was unregistered and does not run any more (`disable`).
+        // was unregistered and does not run any more (`On::unregister`).
         let uprobe = from_err_ptr(unsafe {
             bindings::rtrace_uprobe_register(
                 self.file.0.as_ptr(),
@@ -151,21 +202,21 @@ impl<T: ReachedInProgram> Uprobe<T> {
                 used.value().consumer.get(),
             )
         })?;
+        let uprobe = NonNull::new(uprobe).ok_or(EINVAL)?;
         // INVARIANT: The consumer was registered above.
-        *on = NonNull::new(uprobe).map(|uprobe| On { uprobe, used });
-        Ok(())
+        Ok(On { uprobe, used })
     }
+}
 
-    /// Disables the probe. The target may still run, or sleep. May sleep.
-    pub(crate) fn disable(&self) {
-        // INVARIANT: The consumer is unregistered below. No other code can have seen it.
-        if let Some(On { uprobe, used }) = self.on.lock().take() {
-            // SAFETY: By the invariant the consumer was registered.
-            unsafe {
-                bindings::rtrace_uprobe_unregister(uprobe.as_ptr(), used.value().consumer.get());
-            }
-            used.retire();
+impl<T: ReachedInProgram> On<T> {
+    /// Unregisters the consumer, which may still run. May sleep.
+    fn unregister(self) {
+        let Self { uprobe, used } = self;
+        // SAFETY: By the invariant the consumer is registered.
+        unsafe {
+            bindings::rtrace_uprobe_unregister(uprobe.as_ptr(), used.value().consumer.get());
         }
+        used.retire();
     }
 }
 
@@ -176,29 +227,101 @@ impl<T: ReachedInProgram> PinnedDrop for Uprobe<T> {
     }
 }
 
-/// The target of a consumer.
+/// The whole of a consumer.
 ///
 /// # Safety
 ///
 /// `consumer` must be that of a live `Consumer<T>`.
-unsafe fn target<'a, T>(consumer: *mut bindings::uprobe_consumer) -> &'a T {
+unsafe fn whole<'a, T>(consumer: *mut bindings::uprobe_consumer) -> &'a Consumer<T> {
     const { assert!(core::mem::offset_of!(Consumer<T>, consumer) == 0) };
-    // SAFETY: By the contract. No code has a mutable reference to the target.
-    unsafe { &(*consumer.cast::<Consumer<T>>()).target }
+    // SAFETY: By the contract. No code has a mutable reference to it.
+    unsafe { &*consumer.cast::<Consumer<T>>() }
+}
+
+/// Decides whether the kernel adds breakpoints to a memory.
+type Filter =
+    unsafe extern "C" fn(*mut bindings::uprobe_consumer, *mut bindings::mm_struct) -> bool;
+
+/// The [`Filter`] of a probe.
+///
+/// # Safety
+///
+/// `consumer` must be that of a live `Consumer<T>`, and `memory` must live.
+unsafe extern "C" fn wants<T: ReachedInProgram>(
+    consumer: *mut bindings::uprobe_consumer,
+    memory: *mut bindings::mm_struct,
+) -> bool {
+    // SAFETY: By the contract.
+    let (consumer, memory) = unsafe { (whole::<T>(consumer), ProcessMemory::of(memory)) };
+    memory.is_some_and(|memory| consumer.target.wants(&memory))
+}
+
+/// The [`Filter`] of a trial: only the calling process meets a breakpoint.
+unsafe extern "C" fn is_current(
+    _consumer: *mut bindings::uprobe_consumer,
+    memory: *mut bindings::mm_struct,
+) -> bool {
+    ProcessMemory::current().is_some_and(|own| own.is(memory))
+}
+
+/// Handles nothing, and needs no breakpoint.
+unsafe extern "C" fn ignored(
+    _consumer: *mut bindings::uprobe_consumer,
+    _registers: *mut bindings::pt_regs,
+    #[cfg(not(linux_6_12))] _kept: *mut u64,
+) -> c_int {
+    bindings::UPROBE_HANDLER_REMOVE as c_int
+}
+
+/// Answer to the kernel: the target does not want the return, either. (On 6.12 no probe is at a return.)
+#[cfg(not(linux_6_12))]
+const IGNORE: c_int = bindings::UPROBE_HANDLER_IGNORE as c_int;
+#[cfg(linux_6_12)]
+const IGNORE: c_int = 0;
+
+impl<T: ReachedInProgram> Consumer<T> {
+    /// Returns the target, if it wants what the current task has reached; else the answer to the kernel. A breakpoint that
+    /// a task inherited by fork(2), and that is not wanted in its memory, is removed.
+    ///
+    /// # Safety
+    ///
+    /// `registers` must be those of the current task where it met the breakpoint.
+    unsafe fn wanted(&self, registers: *mut bindings::pt_regs) -> Result<&T, c_int> {
+        let target = &*self.target;
+        if !target.wants_current_task() {
+            let memory = ProcessMemory::current();
+            return Err(match memory.is_some_and(|memory| target.wants(&memory)) {
+                true => IGNORE,
+                false => bindings::UPROBE_HANDLER_REMOVE as c_int,
+            });
+        }
+        // SAFETY: By the contract. The inode is not accessed.
+        if !self.overlay.is_null()
+            && !unsafe { bindings::rtrace_runs_code_of(self.overlay, registers) }
+        {
+            return Err(IGNORE);
+        }
+        Ok(target)
+    }
 }
 
 /// # Safety
 ///
-/// `consumer` must be that of a live `Consumer<T>`, and `registers` must be live.
+/// `consumer` must be that of a live `Consumer<T>`, and `registers` those of the current task at the breakpoint.
 unsafe extern "C" fn reached<T: ReachedInProgram>(
     consumer: *mut bindings::uprobe_consumer,
     registers: *mut bindings::pt_regs,
     #[cfg(not(linux_6_12))] _kept: *mut u64,
 ) -> c_int {
     // SAFETY: By the contract.
-    let (target, registers) = unsafe { (target::<T>(consumer), &*registers.cast::<Registers>()) };
-    target.reached(registers);
-    0
+    match unsafe { whole::<T>(consumer).wanted(registers) } {
+        Ok(target) => {
+            // SAFETY: By the contract.
+            target.reached(unsafe { &*registers.cast::<Registers>() });
+            0
+        }
+        Err(answer) => answer,
+    }
 }
 
 /// # Safety
@@ -207,12 +330,19 @@ unsafe extern "C" fn reached<T: ReachedInProgram>(
 #[cfg(not(linux_6_12))]
 unsafe extern "C" fn called<T: ReachedInProgram>(
     consumer: *mut bindings::uprobe_consumer,
-    _registers: *mut bindings::pt_regs,
+    registers: *mut bindings::pt_regs,
     kept: *mut u64,
 ) -> c_int {
-    // SAFETY: By the contract. The kernel gives each call a word of its own, because the consumer has both handlers.
-    unsafe { *kept = target::<T>(consumer).called() };
-    0
+    // SAFETY: By the contract.
+    match unsafe { whole::<T>(consumer).wanted(registers) } {
+        Ok(target) => {
+            // SAFETY: By the contract. The kernel gives each call a word of its own, because the consumer has both
+            // handlers.
+            unsafe { *kept = target.called() };
+            0
+        }
+        Err(answer) => answer,
+    }
 }
 
 /// # Safety
@@ -226,13 +356,8 @@ unsafe extern "C" fn returned<T: ReachedInProgram>(
     kept: *mut u64,
 ) -> c_int {
     // SAFETY: By the contract. The kernel calls this only for calls that `called` has handled.
-    let (target, registers, kept) = unsafe {
-        (
-            target::<T>(consumer),
-            &*registers.cast::<Registers>(),
-            *kept,
-        )
-    };
-    target.returned(registers, kept);
+    let (consumer, registers, kept) =
+        unsafe { (whole::<T>(consumer), &*registers.cast::<Registers>(), *kept) };
+    consumer.target.returned(registers, kept);
     0
 }

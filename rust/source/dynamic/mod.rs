@@ -21,6 +21,7 @@ use crate::sys::args::Registers;
 use crate::sys::errno::{eilseq, enosys};
 use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Registered, Returned};
 use crate::sys::nofault::TextParts;
+use crate::sys::threads::ProcessMemory;
 use crate::sys::uprobe::{ReachedInProgram, Uprobe};
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -249,8 +250,18 @@ impl ProbeList for Dynamic {
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let mut hook = self.hook.lock();
         self.firing.recorders.detach(probe, removed);
-        if let (Some(hook), false) = (&mut *hook, self.is_recorded()) {
-            hook.disable();
+        match &mut *hook {
+            Some(hook) if !self.is_recorded() => hook.disable(),
+            // Without memory, unwanted breakpoints stay until a task meets them.
+            Some(hook) => hook.follow().unwrap_or(()),
+            None => {}
+        }
+    }
+
+    fn follow_tasks(&self) -> Result {
+        match &*self.hook.lock() {
+            Some(hook) => hook.follow(),
+            None => Ok(()),
         }
     }
 }
@@ -286,6 +297,14 @@ impl Hook {
             Self::Reached(probe) => probe.enable(),
             Self::Returned(probe) => probe.enable(),
             Self::InProgram(probe) => probe.enable(),
+        }
+    }
+
+    /// Moves a probe of programs to the memory of the tasks that are wanted now. May sleep.
+    fn follow(&self) -> Result {
+        match self {
+            Self::InProgram(probe) => probe.follow(),
+            Self::Reached(_) | Self::Returned(_) | Self::Traced(_) => Ok(()),
         }
     }
 
@@ -362,6 +381,17 @@ impl Returned for Firing {
 }
 
 impl ReachedInProgram for Firing {
+    fn wants(&self, memory: &ProcessMemory<'_>) -> bool {
+        let guard = NoPreempt::new();
+        let may_want = |probe: &Probe| probe.may_want(memory, &guard);
+        self.recorders.has_any(may_want, &guard)
+    }
+
+    fn wants_current_task(&self) -> bool {
+        let guard = NoPreempt::new();
+        self.recorders.has_any(Probe::wants_current_task, &guard)
+    }
+
     fn called(&self) -> u64 {
         self.stopwatch.read()
     }

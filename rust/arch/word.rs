@@ -50,6 +50,16 @@ impl LocalWord {
     }
 }
 
+impl SharedWord {
+    /// Adds `more`, wrapping. Any CPU, any context.
+    pub fn add(&self, more: u64) {
+        while {
+            let old = self.load();
+            !self.compare_exchange(old, old.wrapping_add(more))
+        } {}
+    }
+}
+
 /// A count that one CPU writes, and a number and a flag, each written on its own. Each context that interrupts the
 /// writer restores the count before it returns. One instruction reads number and flag.
 #[repr(C, align(16))]

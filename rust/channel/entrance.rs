@@ -24,6 +24,8 @@ pub(crate) struct Entrance {
     closed: Ways,
     /// Number of records of each CPU that fired while it had no buffer.
     no_buffer: PerCpu<LocalWord>,
+    /// Number of events that fired, and for which the kernel called no probe.
+    missed: SharedWord,
     cpus: Arc<CpuSet>,
     layout: Layout,
     has_usual_format: bool,
@@ -41,6 +43,7 @@ impl Entrance {
             ways,
             closed: Ways::closed().ok_or(ENOMEM)?,
             no_buffer: PerCpu::new(|| LocalWord::new(0))?,
+            missed: SharedWord::new(0),
             cpus: setup.cpus.clone(),
             layout: setup.layout,
             has_usual_format,
@@ -115,6 +118,16 @@ impl Entrance {
         if self.active.load() != 0 {
             self.no_buffer.this_cpu(guard).increment();
         }
+    }
+
+    /// Counts events for which the kernel called no probe. Any context.
+    pub(crate) fn count_missed(&self, events: u64) {
+        self.missed.add(events);
+    }
+
+    /// Number of events for which the kernel called no probe.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed.load()
     }
 
     /// Number of records of `cpu` that found no buffer.

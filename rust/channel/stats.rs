@@ -20,6 +20,7 @@ struct Counts {
     nested: u64,
     no_buffer: u64,
     busy: u64,
+    missed: u64,
     packets: u64,
     bytes: u64,
     read_packets: u64,
@@ -36,15 +37,15 @@ impl AddAssign for Counts {
 
 impl Counts {
     const NAMES: &'static str =
-        "recorded overwritten full wrapped too_large nested no_buffer busy \
+        "recorded overwritten full wrapped too_large nested no_buffer busy missed \
                                  packets bytes read_packets read_records";
 
-    fn columns(self) -> [u64; 12] {
+    fn columns(self) -> [u64; 13] {
         let mut copy = self;
         copy.columns_mut().map(|column| *column)
     }
 
-    fn columns_mut(&mut self) -> [&mut u64; 12] {
+    fn columns_mut(&mut self) -> [&mut u64; 13] {
         [
             &mut self.recorded,
             &mut self.overwritten,
@@ -54,6 +55,7 @@ impl Counts {
             &mut self.nested,
             &mut self.no_buffer,
             &mut self.busy,
+            &mut self.missed,
             &mut self.packets,
             &mut self.bytes,
             &mut self.read_packets,
@@ -82,6 +84,7 @@ impl Counts {
             nested: lost(Lost::Nested),
             no_buffer,
             busy: lost(Lost::Busy),
+            missed: 0,
             packets,
             bytes,
             read_packets: cursor.packets,
@@ -90,9 +93,14 @@ impl Counts {
     }
 }
 
-/// The counts of each CPU that has a buffer, or that needed one.
+/// The counts of a channel.
 #[derive(Default)]
-pub(crate) struct StatsTable(KVec<(u32, Counts)>);
+pub(crate) struct StatsTable {
+    /// Each CPU that has a buffer, or that needed one.
+    cpus: KVec<(u32, Counts)>,
+    /// Events for which the kernel called no probe. Of those, no CPU is known.
+    missed: u64,
+}
 
 impl StatsTable {
     /// The current counts. They are exact when the trace is over. May sleep.
@@ -103,7 +111,10 @@ impl StatsTable {
                 rows.push((cpu, counts), GFP_KERNEL)?;
             }
         }
-        Ok(Self(rows))
+        Ok(Self {
+            cpus: rows,
+            missed: channel.entrance.missed(),
+        })
     }
 
     /// Writes a line of names, a line for each CPU, and a line with their sum.
@@ -115,8 +126,11 @@ impl StatsTable {
             out.write_char('\n')
         };
         writeln!(out, "cpu {}", Counts::NAMES)?;
-        let mut total = Counts::default();
-        for &(cpu, counts) in &self.0 {
+        let mut total = Counts {
+            missed: self.missed,
+            ..Counts::default()
+        };
+        for &(cpu, counts) in &self.cpus {
             write!(out, "{cpu}")?;
             row(out, counts)?;
             total += counts;

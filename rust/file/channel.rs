@@ -43,6 +43,7 @@ impl TextFile for Stats {
     type Data = ChannelTarget;
 
     fn show(target: &ChannelTarget, out: &mut Text) -> Result {
+        target.session.count_missed();
         let trace = target.session.trace()?;
         trace.channel(target.channel)?.write_stats(out)
     }

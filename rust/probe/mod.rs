@@ -163,6 +163,13 @@ impl Probe {
         self.tasks.may_want(memory, guard)
     }
 
+    /// Counts events that the probe wants and the kernel did not call it for. Any context.
+    pub(crate) fn count_missed(&self, events: u64) {
+        if let Taker::Recorder(recorder) = &self.taker {
+            recorder.entrance.count_missed(events);
+        }
+    }
+
     /// Whether the probe updates a map.
     pub(crate) fn has_map(&self) -> bool {
         matches!(self.taker, Taker::Map(_))

@@ -45,20 +45,13 @@ impl Leaps {
 
 impl FollowClock for Arc<Leaps> {
     fn leapt(&self, leap: &Leap) {
-        add(&self.slept, leap.slept);
-        add(&self.missed, leap.missed);
-        add(&self.stood, leap.stood);
-        add(&self.set, leap.set as u64);
-        add(&self.distrusted, leap.distrusted.into());
+        self.slept.add(leap.slept);
+        self.missed.add(leap.missed);
+        self.stood.add(leap.stood);
+        self.set.add(leap.set as u64);
+        self.distrusted.add(leap.distrusted.into());
         self.worker.ask();
     }
-}
-
-fn add(word: &SharedWord, more: u64) {
-    while {
-        let old = word.load();
-        !word.compare_exchange(old, old.wrapping_add(more))
-    } {}
 }
 
 /// Sets the word to 0. Returns the old value.

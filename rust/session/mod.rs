@@ -338,6 +338,13 @@ impl Session {
         }
     }
 
+    /// Counts the events that the kernel has missed until now. May sleep.
+    pub(crate) fn count_missed(&self) {
+        if let Some((_, recording)) = self.active() {
+            recording.count_missed();
+        }
+    }
+
     /// Frees the buffers of the last trace, even if they were not read. `EBUSY` while active.
     pub(crate) fn free_buffers(&self) -> Result {
         let _control = self.control.lock();

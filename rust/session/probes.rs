@@ -94,9 +94,9 @@ impl Probes {
         result
     }
 
-    /// See [`AttachedProbes::follow_tasks`].
-    pub(super) fn follow_tasks(&self) -> Result {
-        self.attached.follow_tasks()
+    /// The events that are recorded, and their probes.
+    pub(super) fn attached(&mut self) -> &mut AttachedProbes {
+        &mut self.attached
     }
 
     fn channel(&mut self, index: usize) -> Result<&mut RecordedChannel> {

@@ -205,6 +205,9 @@ pub(super) fn start(
             recording.begin_builtin(builtin);
         }
     }
+    if let Some(attached) = &mut *recording.attached.lock() {
+        attached.probes.attached().forget_missed();
+    }
     for channel in &recording.channels {
         channel.start();
     }
@@ -228,10 +231,19 @@ impl Recording {
         }
     }
 
+    /// Counts the events that the kernel has missed until now, unless the selection of events is being changed. May sleep.
+    pub(super) fn count_missed(&self) {
+        if let Some(mut attached) = self.attached.try_lock() {
+            if let Some(attached) = &mut *attached {
+                attached.probes.attached().count_missed();
+            }
+        }
+    }
+
     /// The probes follow a changed set of tasks. May sleep.
     pub(super) fn follow_tasks(&self) -> Result {
-        match &*self.attached.lock() {
-            Some(attached) => attached.probes.follow_tasks(),
+        match &mut *self.attached.lock() {
+            Some(attached) => attached.probes.attached().follow_tasks(),
             None => Ok(()),
         }
     }

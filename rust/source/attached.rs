@@ -18,7 +18,24 @@ pub(crate) struct AttachedProbes {
     /// For a trace, one per channel and direction, with all system calls that the channel records or recorded
     /// before. For triggers, one per trigger.
     pub(super) calls: Attachments<CallProbes>,
-    lists: KVVec<(Arc<dyn ProbeList>, Arc<Probe>)>,
+    lists: KVVec<Listed>,
+}
+
+/// A probe in a list.
+struct Listed {
+    list: Arc<dyn ProbeList>,
+    probe: Arc<Probe>,
+    /// The events that the list had missed when this was counted last.
+    missed: u64,
+}
+
+impl Listed {
+    /// Counts the events that the list has missed since the last count.
+    fn count_missed(&mut self) {
+        let missed = self.list.missed();
+        let before = core::mem::replace(&mut self.missed, missed);
+        self.probe.count_missed(missed.saturating_sub(before));
+    }
 }
 
 impl AttachedProbes {
@@ -48,13 +65,18 @@ impl AttachedProbes {
         self.lists.reserve(1, GFP_KERNEL)?;
         let probe = new.probe.clone();
         list.attach(new)?;
-        Ok(self.lists.push((list, probe), GFP_KERNEL)?)
+        let listed = Listed {
+            missed: list.missed(),
+            list,
+            probe,
+        };
+        Ok(self.lists.push(listed, GFP_KERNEL)?)
     }
 
     /// All probes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Probe> {
         let calls = self.calls.iter().flat_map(|calls| calls.iter());
-        let lists = self.lists.iter().map(|(_, probe)| &**probe);
+        let lists = self.lists.iter().map(|listed| &*listed.probe);
         let tracepoints = self.tracepoints.iter().map(|probe| &**probe);
         Iterator::chain(Iterator::chain(tracepoints, calls), lists)
     }
@@ -62,7 +84,18 @@ impl AttachedProbes {
     /// Lets the probes follow a changed set of tasks. May sleep.
     pub(crate) fn follow_tasks(&self) -> Result {
         let mut lists = self.lists.iter();
-        lists.try_for_each(|(list, _)| list.follow_tasks())
+        lists.try_for_each(|listed| listed.list.follow_tasks())
+    }
+
+    /// Counts the events that the kernel has missed since the last count, in the channels of their probes. May sleep.
+    pub(crate) fn count_missed(&mut self) {
+        self.lists.iter_mut().for_each(Listed::count_missed);
+    }
+
+    /// Forgets the events that were missed since the last count. May sleep.
+    pub(crate) fn forget_missed(&mut self) {
+        let lists = self.lists.iter_mut();
+        lists.for_each(|listed| listed.missed = listed.list.missed());
     }
 
     /// Detaches the probes that are not `wanted`, and waits until none of them runs. While other calls share
@@ -70,10 +103,11 @@ impl AttachedProbes {
     pub(crate) fn keep(&mut self, wanted: impl Fn(&Probe) -> bool) {
         // Dropped at the end, so that the wait is one for all lists.
         let mut removed = Removed::new();
-        self.lists.retain(|(list, probe)| {
-            let stays = wanted(probe);
+        self.lists.retain(|listed| {
+            let stays = wanted(&listed.probe);
             if !stays {
-                list.detach(probe, &mut removed);
+                listed.count_missed();
+                listed.list.detach(&listed.probe, &mut removed);
             }
             stays
         });

@@ -24,6 +24,11 @@ pub(crate) trait ProbeList: Send + Sync {
     /// Adds the probe to the list, at the place of its [rank](Probe::rank). May sleep.
     fn attach(&self, new: NewProbe<'_>) -> Result;
 
+    /// Number of events that the kernel has not called the probes for. The probes that exist count the difference.
+    fn missed(&self) -> u64 {
+        0
+    }
+
     /// Handles a change of the tasks that a probe of the list wants. May sleep.
     fn follow_tasks(&self) -> Result {
         Ok(())

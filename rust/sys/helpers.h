@@ -82,6 +82,7 @@ int rtrace_each_function(const char *pattern, unsigned long *addresses, unsigned
 /* kprobe.c */
 struct kretprobe *rtrace_kretprobe_of(struct kretprobe_instance *instance);
 void *rtrace_kretprobe_data(struct kretprobe_instance *instance);
+unsigned int rtrace_task_count(void);
 
 /* modules.c */
 bool rtrace_is_own_code(unsigned long address);
@@ -207,6 +208,7 @@ struct path *rtrace_path_new(const char *name);
 void rtrace_path_free(struct path *path);
 const struct inode *rtrace_path_overlay(const struct path *path);
 bool rtrace_runs_code_of(const struct inode *inode, struct pt_regs *regs);
+bool rtrace_return_is_followed(void);
 struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct uprobe_consumer *consumer);
 void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer);
 

@@ -5,7 +5,7 @@
 use crate::sys::args::Registers;
 use crate::sys::errno::eilseq;
 use crate::sys::{bindings, privilege};
-use core::mem::{ManuallyDrop, MaybeUninit};
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -29,19 +29,17 @@ pub(crate) trait Reached: Send + Sync + 'static {
 
 /// Receives the calls and the returns of a function. Context as for [`Reached`].
 pub(crate) trait Returned: Send + Sync + 'static {
-    /// Data that is kept from the call to the return. It is not dropped.
-    type Kept: Send + 'static;
-
-    /// Handles the call. Stores the data to keep in `kept`, and returns it.
-    fn called<'k>(
-        &self,
-        registers: &Registers,
-        kept: &'k mut MaybeUninit<Self::Kept>,
-    ) -> &'k mut Self::Kept;
+    /// Handles the call. `kept` has the bytes that are kept until the return; they are 0.
+    fn called(&self, registers: &Registers, kept: &mut [u8]);
 
     /// Handles the return.
-    fn returned(&self, registers: &Registers, kept: &mut Self::Kept);
+    fn returned(&self, registers: &Registers, kept: &[u8]);
 }
+
+/// Limits of the number of calls that a kretprobe watches at once, if the user chooses none. The kernel allocates room for
+/// them, and for each CPU an array of one more pointer than calls, rounded up to a power of two.
+const LEAST_CALLS: u32 = 1023;
+const MOST_CALLS: u32 = 4095;
 
 /// A kprobe or a kretprobe, as the kernel defines it.
 ///
@@ -142,18 +140,23 @@ impl<T: Reached> Kprobe<T> {
 }
 
 impl<T: Returned> Kretprobe<T> {
-    /// Registers a probe that can watch up to `max` calls at once; 0 leaves the number to the kernel. Calls
-    /// that have not returned when the probe is dropped are forgotten. Errors and context as for
-    /// [`Kprobe::new`].
-    pub(crate) fn new(place: CodePlace, max: u32, target: Arc<T>) -> Result<Self> {
-        const { assert!(!core::mem::needs_drop::<T::Kept>()) };
-        const { assert!(align_of::<T::Kept>() <= 8) };
+    /// Registers a probe that can watch up to `max` calls at once, and that keeps `keeps` bytes of each. 0: as many as the
+    /// present tasks are likely to make. Calls that have not returned when the probe is dropped are forgotten. Errors and
+    /// context as for [`Kprobe::new`].
+    pub(crate) fn new(place: CodePlace, max: u32, keeps: usize, target: Arc<T>) -> Result<Self> {
+        let max = match max {
+            // SAFETY: The function only reads a number.
+            0 => unsafe { bindings::rtrace_task_count() }
+                .saturating_mul(2)
+                .clamp(LEAST_CALLS, MOST_CALLS),
+            max => max,
+        };
         let probe = bindings::kretprobe {
             kp: kprobe_at(&place),
             entry_handler: Some(called::<T>),
             handler: Some(returned::<T>),
             maxactive: max as c_int,
-            data_size: size_of::<T::Kept>(),
+            data_size: keeps,
             ..Default::default()
         };
         Self::register(probe, place, target)
@@ -265,20 +268,21 @@ unsafe extern "C" fn reached<T: Reached>(
     0
 }
 
-/// The target of the probe of `instance`, and the data that the instance keeps.
+/// The target of the probe of `instance`, and the data that the instance keeps, with their number of bytes.
 ///
 /// # Safety
 ///
 /// `instance` must be one of the probe of a live `Entry<kretprobe, T>`.
 unsafe fn of_instance<'a, T: Returned>(
     instance: *mut bindings::kretprobe_instance,
-) -> (&'a T, *mut T::Kept) {
+) -> (&'a T, *mut u8, usize) {
     // SAFETY: By the contract. The probe is the entry's first field. No code has a mutable reference to the
     // target.
     unsafe {
-        let entry = bindings::rtrace_kretprobe_of(instance).cast::<Entry<bindings::kretprobe, T>>();
+        let probe = bindings::rtrace_kretprobe_of(instance);
+        let entry = probe.cast::<Entry<bindings::kretprobe, T>>();
         let kept = bindings::rtrace_kretprobe_data(instance).cast();
-        (&(*entry).target, kept)
+        (&(*entry).target, kept, (*probe).data_size)
     }
 }
 
@@ -289,10 +293,11 @@ unsafe extern "C" fn called<T: Returned>(
     instance: *mut bindings::kretprobe_instance,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: By the contract. An instance has its own room for the data to keep, at a multiple of 8.
+    // SAFETY: By the contract. An instance has its own room for the data to keep. All of it is initialised here.
     let (target, kept, registers) = unsafe {
-        let (target, kept) = of_instance::<T>(instance);
-        let kept = &mut *kept.cast::<MaybeUninit<T::Kept>>();
+        let (target, kept, len) = of_instance::<T>(instance);
+        kept.write_bytes(0, len);
+        let kept = core::slice::from_raw_parts_mut(kept, len);
         (target, kept, &*registers.cast::<Registers>())
     };
     target.called(registers, kept);
@@ -306,11 +311,11 @@ unsafe extern "C" fn returned<T: Returned>(
     instance: *mut bindings::kretprobe_instance,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
-    // SAFETY: By the contract. `called` has stored the data there: its type allows no other result. No other
-    // code uses the instance.
+    // SAFETY: By the contract. `called` has initialised the data. No other code uses the instance.
     let (target, kept, registers) = unsafe {
-        let (target, kept) = of_instance::<T>(instance);
-        (target, &mut *kept, &*registers.cast::<Registers>())
+        let (target, kept, len) = of_instance::<T>(instance);
+        let kept = core::slice::from_raw_parts(kept, len);
+        (target, kept, &*registers.cast::<Registers>())
     };
     target.returned(registers, kept);
     0

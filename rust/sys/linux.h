@@ -9,6 +9,7 @@
 #define RTRACE_LINUX_6_12
 
 #define HK_TYPE_KERNEL_NOISE HK_TYPE_TICK
+#define PIDNS_ADDING PIDNS_HASH_ADDING
 #define system_dfl_wq system_unbound_wq
 #define alloc_pages_bulk_node(...) alloc_pages_bulk_array_node(__VA_ARGS__)
 #ifndef kmalloc_obj

@@ -60,6 +60,9 @@ pub(crate) trait ReachedInProgram: Reached {
     /// Whether the current task is wanted. If not, no other function is called.
     fn wants_current_task(&self) -> bool;
 
+    /// Counts a call whose return the kernel does not follow.
+    fn missed(&self);
+
     /// Handles the call of a function. Returns a word that is kept until the function returns.
     fn called(&self) -> u64;
 
@@ -335,6 +338,11 @@ unsafe extern "C" fn called<T: ReachedInProgram>(
 ) -> c_int {
     // SAFETY: By the contract.
     match unsafe { whole::<T>(consumer).wanted(registers) } {
+        // SAFETY: The current task has met a breakpoint.
+        Ok(target) if !unsafe { bindings::rtrace_return_is_followed() } => {
+            target.missed();
+            IGNORE
+        }
         Ok(target) => {
             // SAFETY: By the contract. The kernel gives each call a word of its own, because the consumer has both
             // handlers.

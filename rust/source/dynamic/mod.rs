@@ -8,6 +8,7 @@ mod traced;
 
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
 use crate::input::dynamic::{Error as Refusal, Name, PlaceBase, ProbeLine, ProbePlace};
 use crate::probe::captured::Bytes;
 use crate::probe::recorders::{Recorders, Removed};
@@ -24,7 +25,6 @@ use crate::sys::nofault::TextParts;
 use crate::sys::threads::ProcessMemory;
 use crate::sys::uprobe::{ReachedInProgram, Uprobe};
 use core::fmt;
-use core::mem::MaybeUninit;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -55,15 +55,13 @@ struct Firing {
     stopwatch: Stopwatch,
     #[pin]
     recorders: Recorders,
+    /// Number of calls in programs whose returns the kernel did not follow.
+    unfollowed: SharedWord,
 }
 
-/// A call of a function that has not returned.
-struct Call {
-    /// The fields that were read at the call.
-    record: TextParts<LONGEST>,
-    /// The begin of the call, by the stopwatch.
-    began: u64,
-}
+/// Bytes that a call keeps until its return, before the fields that were read at the call: its begin by the stopwatch, and
+/// the number of the fields' bytes.
+const CALL: usize = 8 + 2;
 
 /// The mechanism that fires the event. It is switched on while a session records the event.
 enum Hook {
@@ -174,6 +172,7 @@ impl Dynamic {
                 program,
                 stopwatch: Stopwatch::best(),
                 recorders <- Recorders::new(),
+                unfollowed: SharedWord::new(0),
             }),
             GFP_KERNEL,
         )?;
@@ -207,13 +206,9 @@ impl Dynamic {
 
     /// The number of times that the event fired but was not recorded.
     pub(crate) fn missed(&self) -> u64 {
-        match &*self.hook.lock() {
-            Some(Hook::Reached(probe)) => probe.missed(),
-            Some(Hook::Returned(probe)) => probe.missed().wrapping_add(probe.missed_at_once()),
-            Some(Hook::Traced(place)) => place.missed(),
-            // A uprobe misses no event: the program waits until the handler has run.
-            Some(Hook::InProgram(_)) | None => 0,
-        }
+        let hook = self.hook.lock();
+        let missed = hook.as_ref().map_or(0, Hook::missed);
+        missed.wrapping_add(self.firing.unfollowed.load())
     }
 
     /// Whether a session records the event.
@@ -245,6 +240,10 @@ impl ProbeList for Dynamic {
         hook.enable().inspect_err(|_| {
             self.firing.recorders.detach(&probe, &mut Removed::new());
         })
+    }
+
+    fn missed(&self) -> u64 {
+        self.hook.lock().as_ref().map_or(0, Hook::missed)
     }
 
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
@@ -285,7 +284,9 @@ impl Hook {
             }
         };
         Ok(if probe.at_return {
-            Self::Returned(Kretprobe::new(place, probe.max_active, firing.clone())?)
+            let keeps = CALL + firing.program.most_at_entry();
+            let (max, firing) = (probe.max_active, firing.clone());
+            Self::Returned(Kretprobe::new(place, max, keeps, firing)?)
         } else {
             Self::Reached(Kprobe::new(place, firing.clone())?)
         })
@@ -297,6 +298,17 @@ impl Hook {
             Self::Reached(probe) => probe.enable(),
             Self::Returned(probe) => probe.enable(),
             Self::InProgram(probe) => probe.enable(),
+        }
+    }
+
+    /// The number of times that the kernel did not run the hook's handler. A program waits until its handler has run;
+    /// [`Firing`] counts the returns that the kernel does not follow, for each probe that wants the task.
+    fn missed(&self) -> u64 {
+        match self {
+            Self::Reached(probe) => probe.missed(),
+            Self::Returned(probe) => probe.missed().wrapping_add(probe.missed_at_once()),
+            Self::Traced(place) => place.missed(),
+            Self::InProgram(_) => 0,
         }
     }
 
@@ -360,23 +372,32 @@ impl Reached for Firing {
 }
 
 impl Returned for Firing {
-    type Kept = Call;
-
-    fn called<'k>(&self, registers: &Registers, kept: &'k mut MaybeUninit<Call>) -> &'k mut Call {
-        let call = kept.write(Call {
-            record: TextParts::new(),
-            began: 0,
-        });
-        self.program.fetch_at_entry(registers, &mut call.record);
+    fn called(&self, registers: &Registers, kept: &mut [u8]) {
+        let record = self.fetch(registers);
+        let fields = record.bytes();
+        let Some((call, room)) = kept.split_first_chunk_mut::<CALL>() else {
+            return;
+        };
+        if let Some(room) = room.get_mut(..fields.len()) {
+            room.copy_from_slice(fields);
+        }
+        let [began @ .., low, high] = call;
+        [*low, *high] = (fields.len() as u16).to_le_bytes();
         // The clock is read last, so that the time for reading fields does not count as part of the call.
-        call.began = self.stopwatch.read();
-        call
+        *began = self.stopwatch.read().to_le_bytes();
     }
 
-    fn returned(&self, registers: &Registers, Call { record, began }: &mut Call) {
-        let took = self.took(*began);
-        self.program.fetch_at_return(registers, took, record);
-        self.record(record, registers);
+    fn returned(&self, registers: &Registers, kept: &[u8]) {
+        let Some((call, fields)) = kept.split_first_chunk::<CALL>() else {
+            return;
+        };
+        let [began @ .., low, high] = call;
+        let took = self.took(u64::from_le_bytes(*began));
+        let len = u16::from_le_bytes([*low, *high]);
+        let mut record = TextParts::new();
+        record.put(fields.get(..len.into()).unwrap_or_default());
+        self.program.fetch_at_return(registers, took, &mut record);
+        self.record(&record, registers);
     }
 }
 
@@ -390,6 +411,16 @@ impl ReachedInProgram for Firing {
     fn wants_current_task(&self) -> bool {
         let guard = NoPreempt::new();
         self.recorders.has_any(Probe::wants_current_task, &guard)
+    }
+
+    fn missed(&self) {
+        self.unfollowed.increment();
+        let guard = NoPreempt::new();
+        self.recorders.for_each(&guard, |probe| {
+            if probe.wants_current_task() {
+                probe.count_missed(1);
+            }
+        });
     }
 
     fn called(&self) -> u64 {

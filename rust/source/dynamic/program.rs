@@ -110,6 +110,12 @@ impl FetchProgram {
         Ok(program)
     }
 
+    /// Maximum number of bytes of the fields of the entry.
+    pub(super) fn most_at_entry(&self) -> usize {
+        let most = self.at_entry.iter().map(Fetch::most);
+        most.sum::<usize>().min(LONGEST)
+    }
+
     /// Reads the fields of the entry. Called when code is reached or a function begins.
     pub(super) fn fetch_at_entry(&self, registers: &Registers, to: &mut TextParts<LONGEST>) {
         for fetch in &self.at_entry {
@@ -222,6 +228,14 @@ impl Fetch {
             As::Number(size) | As::Bits { size, .. } => size,
             As::Text { .. } => FAULT.len() + 1,
             As::Comm => 16,
+        }
+    }
+
+    /// Maximum number of bytes of the field.
+    fn most(&self) -> usize {
+        match self.as_what {
+            As::Text { .. } => TEXT_MAX + 1,
+            As::Number(_) | As::Bits { .. } | As::Comm => self.least(),
         }
     }
 

@@ -87,6 +87,13 @@ impl ProbeList for FunctionEvent {
         self.hooks.attach(self.kind, new.probe)
     }
 
+    fn missed(&self) -> u64 {
+        match self.kind {
+            FunctionKind::Function => 0,
+            FunctionKind::GraphEntry | FunctionKind::GraphExit => self.hooks.missed(),
+        }
+    }
+
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
         self.hooks.detach(self.kind, probe, removed);
     }

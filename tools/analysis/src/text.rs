@@ -248,6 +248,11 @@ fn advice(out: &mut String, losses: &Losses) -> Result {
             total.busy,
             "discarded on isolated CPUs during a flush or a snapshot: fewer of these help",
         ),
+        (
+            total.missed,
+            "missed because too many calls had not returned, or another probe ran on the CPU: \
+             fewer functions help",
+        ),
     ];
     let reasons: Vec<_> = reasons.iter().filter(|(count, _)| *count > 0).collect();
     if reasons.is_empty() {

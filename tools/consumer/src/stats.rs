@@ -25,6 +25,8 @@ pub struct Counters {
     pub no_buffer: u64,
     /// Discarded: another CPU was acting in place of an isolated one.
     pub busy: u64,
+    /// Missed: the kernel called no probe. Only in the sum of all CPUs.
+    pub missed: u64,
     /// Packets finished.
     pub packets: u64,
     /// Bytes of finished packets.
@@ -36,7 +38,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Records that fired and were never written.
+    /// Events that fired and were never written.
     pub fn discarded(&self) -> u64 {
         [
             self.full,
@@ -45,6 +47,7 @@ impl Counters {
             self.nested,
             self.no_buffer,
             self.busy,
+            self.missed,
         ]
         .into_iter()
         .fold(0, u64::saturating_add)
@@ -81,6 +84,7 @@ impl Counters {
             (&mut self.nested, other.nested),
             (&mut self.no_buffer, other.no_buffer),
             (&mut self.busy, other.busy),
+            (&mut self.missed, other.missed),
             (&mut self.packets, other.packets),
             (&mut self.bytes, other.bytes),
             (&mut self.read_packets, other.read_packets),
@@ -100,6 +104,7 @@ impl Counters {
             "nested" => &mut self.nested,
             "no_buffer" => &mut self.no_buffer,
             "busy" => &mut self.busy,
+            "missed" => &mut self.missed,
             "packets" => &mut self.packets,
             "bytes" => &mut self.bytes,
             "read_packets" => &mut self.read_packets,
@@ -231,22 +236,22 @@ mod tests {
     #[test]
     fn table() {
         let stats = Stats::parse(
-            "cpu recorded overwritten full wrapped too_large nested no_buffer busy packets \
+            "cpu recorded overwritten full wrapped too_large nested no_buffer busy missed packets \
              bytes read_packets read_records\n\
-             0 10 1 2 3 4 5 6 5 7 8 9 4\n\
-             1 0 0 0 0 0 0 0 0 0 0 0 0\n\
-             total 10 1 2 3 4 5 6 5 7 8 9 4\n",
+             0 10 1 2 3 4 5 6 5 0 7 8 9 4\n\
+             1 0 0 0 0 0 0 0 0 0 0 0 0 0\n\
+             total 10 1 2 3 4 5 6 5 3 7 8 9 4\n",
         )
         .unwrap();
         assert_eq!(stats.cpus.len(), 2);
-        assert_eq!(stats.total.discarded(), 25);
-        assert_eq!(stats.total.lost(), 26);
+        assert_eq!(stats.total.discarded(), 28);
+        assert_eq!(stats.total.lost(), 29);
         assert_eq!(stats.total.unread(), 5);
         assert_eq!(
             stats.total.totals(),
             Totals {
                 recorded: 9,
-                lost: 26
+                lost: 29
             }
         );
     }

@@ -238,13 +238,6 @@ impl Session {
         self.write("max_graph_depth", &depth.to_string())
     }
 
-    /// The number of calls that graphs lack, because a task had more open calls than the kernel follows.
-    pub fn graph_missed(&self) -> Result<u64> {
-        let text = self.read("graph_missed")?;
-        let missed = text.trim().parse();
-        missed.map_err(|_| self.unreadable("graph_missed", "expected a number"))
-    }
-
     /// Sets the threshold of a latency's event, in microseconds.
     pub fn set_latency_threshold(&self, latency: Latency, microseconds: u64) -> Result<()> {
         self.write(latency.threshold(), &microseconds.to_string())

@@ -375,9 +375,9 @@ const TEXTS: [(&str, &str, &str); 74] = [
     (
         "stats",
         "columns",
-        "cpu recorded overwritten full wrapped too_large nested no_buffer packets bytes \
+        "cpu recorded overwritten full wrapped too_large nested no_buffer missed packets bytes \
          read_packets read_records more\n\
-         0 10 1 2 3 4 5 6 7 8 9 4 1\ncpu1 0 0 0 0 0 0 0 0 0 0 0 0\n\ntotal 10 1 2 3 4 5 6 7 8 9 4 1\n",
+         0 10 1 2 3 4 5 6 0 7 8 9 4 1\ncpu1 0 0 0 0 0 0 0 0 0 0 0 0 0\n\ntotal 10 1 2 3 4 5 6 2 7 8 9 4 1\n",
     ),
     (
         "stats",

@@ -161,6 +161,7 @@ fn advice_follows_the_reason_of_the_loss() {
         ("over", "nested", "recorded another event"),
         ("over", "no_buffer", "smaller buffers help"),
         ("over", "busy", "isolated CPUs"),
+        ("over", "missed", "fewer functions help"),
         ("failed", "full", "If the disk was full"),
         ("failed", "nested", "If the disk was full"),
     ] {

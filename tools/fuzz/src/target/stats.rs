@@ -40,9 +40,10 @@ pub(super) fn tables(stats: &TraceStats) -> String {
 }
 
 fn table(stats: &Stats) -> String {
-    let mut out = "cpu recorded overwritten full wrapped too_large nested no_buffer busy packets \
+    let mut out =
+        "cpu recorded overwritten full wrapped too_large nested no_buffer busy missed packets \
                    bytes read_packets read_records\n"
-        .to_owned();
+            .to_owned();
     for row in &stats.cpus {
         out += &format!("{} {}\n", row.cpu, line(&row.counters));
     }
@@ -59,6 +60,7 @@ fn line(counters: &Counters) -> String {
         counters.nested,
         counters.no_buffer,
         counters.busy,
+        counters.missed,
         counters.packets,
         counters.bytes,
         counters.read_packets,

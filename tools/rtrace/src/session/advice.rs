@@ -32,12 +32,6 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
     if areas.any() {
         lines.push(format!("{areas}; a larger --aux-size helps"));
     }
-    let missed = session.graph_missed()?;
-    if missed > 0 {
-        lines.push(format!(
-            "{missed} function calls are not in the graph: their tasks had more open calls than the kernel follows; --graph-depth and -N record fewer calls"
-        ));
-    }
     Ok(lines)
 }
 
@@ -103,6 +97,13 @@ fn lines_of(total: &Counters, size: BufferSize, overwrite: bool, option: &str) -
             total.busy
         ));
     }
+    if total.missed > 0 {
+        lines.push(format!(
+            "{} events were missed because too many calls had not returned, or another probe ran on the CPU; \
+             fewer functions help (a graph: --graph-depth, -N)",
+            total.missed
+        ));
+    }
     lines
 }
 
@@ -120,10 +121,11 @@ mod tests {
             nested: 5,
             no_buffer: 6,
             busy: 7,
+            missed: 8,
             ..Counters::default()
         };
         let lines = lines_of(&total, "64Kx4".parse().unwrap(), false, "-b ");
-        assert_eq!(lines.len(), 7);
+        assert_eq!(lines.len(), 8);
         assert!(lines[1].contains("-b 128Kx4"), "{}", lines[1]);
         assert!(lines_of(&Counters::default(), BufferSize::DEFAULT, true, "-b ").is_empty());
     }

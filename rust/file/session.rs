@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `sessions/`: a directory for each session; `create_session`, `destroy_session`,
-//! `create_channel`.
+//! `sessions/`: a directory for each session; `create_session`, `destroy_session`, `create_channel`; `on_close`.
 
 use super::channel::{self, ChannelTarget};
 use super::subdirs::Subdirs;
@@ -46,7 +45,8 @@ impl SessionDirs {
             dirs: self.dirs.clone(),
         })?;
         dir.text::<CreateSession>("create_session", WRITE, data)?;
-        dir.text::<DestroySession>("destroy_session", WRITE, data)
+        dir.text::<DestroySession>("destroy_session", WRITE, data)?;
+        dir.text::<OnClose>("on_close", WRITE, data)
     }
 
     /// Creates the directory of the default session in `parent`. Other sessions can follow.
@@ -147,6 +147,72 @@ impl TextFile for DestroySession {
         let session = dirs.sessions.destroy(input.trim())?;
         dirs.dirs.remove(session.name());
         Ok(())
+    }
+}
+
+/// Destroys sessions and deletes dynamic events when the file is closed, so that nothing stays of a killed process.
+struct OnClose;
+
+/// A line of `on_close`.
+enum Left<'a> {
+    /// The session of this name.
+    Session(&'a str),
+    /// The dynamic events of this subsystem.
+    Events(&'a str),
+}
+
+impl<'a> Left<'a> {
+    /// The line's meaning. [`None`]: the line is wrong.
+    fn parse(line: &'a str) -> Option<Self> {
+        match line.trim().split_once(' ')? {
+            ("session", name) => Some(Self::Session(name)),
+            ("events", subsystem) => Some(Self::Events(subsystem)),
+            _ => None,
+        }
+    }
+}
+
+impl TextFile for OnClose {
+    type Data = SessionDirs;
+
+    const IS_KEPT: bool = true;
+
+    fn show(_: &SessionDirs, _: &mut Text) -> Result {
+        Err(EPERM)
+    }
+
+    fn store(dirs: &SessionDirs, input: &str, rights: Rights) -> Result {
+        let default = dirs.sessions.default();
+        for line in input.lines() {
+            match Left::parse(line) {
+                Some(Left::Session(_)) => {}
+                Some(Left::Events(_)) => dirs.sessions.may_define("on_close", rights)?,
+                None => {
+                    return Err(default.refuse(fmt!(
+                        "on_close: '{line}' is neither `session NAME` nor `events SUBSYSTEM`"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn closed(dirs: &SessionDirs, kept: &str, _: Rights) {
+        let left = || kept.lines().filter_map(Left::parse);
+        // Sessions may record the events.
+        for left in left() {
+            if let Left::Session(name) = left {
+                // The process may have destroyed it.
+                if let Ok(session) = dirs.sessions.destroy(name) {
+                    dirs.dirs.remove(session.name());
+                }
+            }
+        }
+        for left in left() {
+            if let Left::Events(subsystem) = left {
+                dirs.sessions.undefine(subsystem);
+            }
+        }
     }
 }
 

@@ -70,34 +70,49 @@ impl Sessions {
     /// an event to remove is recorded, `EPERM` without `CAP_PERFMON`, `EINTR` if a signal came while another writer
     /// worked. May sleep.
     pub(crate) fn define(&self, file: &str, text: &str, replaces: bool, rights: Rights) -> Result {
-        if !rights.may_probe {
-            self.default().refuse(fmt!(
-                "{file}: CAP_PERFMON is needed, because a defined event can read the kernel's memory"
-            ));
-            return Err(EPERM);
-        }
+        self.may_define(file, rights)?;
         // One writer at a time: two could undo each other's work.
         let turn = self.shared.files.defining.take()?;
         let files = self.shared.files.get_arc().ok_or(ENODEV)?;
         let files = &*files;
         let mut done = KVec::new();
         let result = self.define_lines(file, text, replaces, files, &mut done);
-        let mut hooks = RetiredHooks::new();
         if result.is_err() {
+            let mut hooks = RetiredHooks::new();
             while let Some(last) = done.pop() {
                 self.undo(last, files, &mut hooks);
             }
             return result;
         }
         drop(turn);
-        for done in &done {
-            if let Done::Removed(event) = done {
-                self.end(event, &mut hooks);
-            }
-        }
-        drop(hooks);
+        self.end_removed(&done);
         self.events_came();
         Ok(())
+    }
+
+    /// Refuses rights that do not suffice to define and to delete events: `EPERM`.
+    pub(crate) fn may_define(&self, file: &str, rights: Rights) -> Result {
+        if rights.may_probe {
+            return Ok(());
+        }
+        self.default().refuse(fmt!(
+            "{file}: CAP_PERFMON is needed, because a defined event can read the kernel's memory"
+        ));
+        Err(EPERM)
+    }
+
+    /// Deletes the dynamic events of a subsystem, except those that are recorded. May sleep.
+    pub(crate) fn undefine(&self, subsystem: &str) {
+        let turn = self.shared.files.defining.take_anyway();
+        let mut done = KVec::new();
+        for (event, dynamic) in dynamic(&self.shared.registry.events()) {
+            if event.subsystem() == subsystem && !dynamic.is_recorded() {
+                // Without memory the event stays.
+                let _ = self.take_away("on_close", event, &mut done);
+            }
+        }
+        drop(turn);
+        self.end_removed(&done);
     }
 
     fn define_lines(
@@ -180,6 +195,16 @@ impl Sessions {
                 } else if files.follow(&event).is_err() {
                     pr_warn!("no memory for the files of an event that was not deleted: choose it by set_event\n");
                 }
+            }
+        }
+    }
+
+    /// Ends the events that were removed. May sleep.
+    fn end_removed(&self, done: &[Done]) {
+        let mut hooks = RetiredHooks::new();
+        for done in done {
+            if let Done::Removed(event) = done {
+                self.end(event, &mut hooks);
             }
         }
     }

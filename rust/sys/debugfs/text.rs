@@ -92,6 +92,13 @@ pub(crate) trait TextFile: 'static {
     /// Reports that the file was closed after an incomplete item, which has no effect. May sleep.
     fn drop_item(_data: &Self::Data, _item: &str) {}
 
+    /// Whether the texts that [`store`](Self::store) accepts are kept until the file is closed.
+    const IS_KEPT: bool = false;
+
+    /// Handles the kept lines of a file that was opened with these rights, after its last close(2) or the end of the last
+    /// process that had it open. May sleep.
+    fn closed(_data: &Self::Data, _kept: &str, _rights: Rights) {}
+
     /// Writes the text to `out`. May sleep.
     fn show(data: &Self::Data, out: &mut Text) -> Result;
 
@@ -188,6 +195,8 @@ struct State {
     truncated: bool,
     /// The beginning of an item that the next write continues.
     unfinished: KVVec<u8>,
+    /// The lines for [`TextFile::closed`].
+    kept: KVVec<u8>,
     text: Option<Arc<Text>>,
     /// Number of changes when the text was created.
     version: u64,
@@ -236,6 +245,7 @@ impl<F: TextFile> Operations<F> {
             truncated: flags & bindings::O_TRUNC != 0
                 && flags & bindings::O_ACCMODE != bindings::O_RDONLY,
             unfinished: KVVec::new(),
+            kept: KVVec::new(),
             text: None,
             version: 0,
         };
@@ -282,8 +292,8 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
-    /// The last close(2), or the end of the last process that has the file open. Changes nothing, because no error
-    /// could be returned.
+    /// The last close(2), or the end of the last process that has the file open. Changes nothing but what
+    /// [`TextFile::closed`] does, because no error could be returned.
     ///
     /// # Safety
     ///
@@ -291,12 +301,21 @@ impl<F: TextFile> Operations<F> {
     unsafe extern "C" fn release(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: The kernel passes a file of these operations.
         let open = unsafe { Self::opened(file) };
-        let item = core::mem::take(&mut open.state.lock().unfinished);
-        if let (false, Ok(operation)) = (item.is_empty(), open.file.active.begin()) {
-            F::drop_item(
-                open.data(&operation),
-                core::str::from_utf8(&item).unwrap_or(""),
-            );
+        let mut state = open.state.lock();
+        let item = core::mem::take(&mut state.unfinished);
+        let kept = core::mem::take(&mut state.kept);
+        drop(state);
+        if let (false, Ok(operation)) =
+            (item.is_empty() && kept.is_empty(), open.file.active.begin())
+        {
+            let data = open.data(&operation);
+            let text = |bytes| core::str::from_utf8(bytes).unwrap_or("");
+            if !item.is_empty() {
+                F::drop_item(data, text(&item));
+            }
+            if !kept.is_empty() {
+                F::closed(data, text(&kept), open.rights);
+            }
         }
         // SAFETY: `open` stored the pointer. No code uses the file any more.
         drop(unsafe { KBox::from_raw((*file).private_data.cast::<Open<F>>()) });
@@ -305,12 +324,21 @@ impl<F: TextFile> Operations<F> {
 
     /// Passes a written text to the file.
     fn take(open: &Open<F>, data: &F::Data, input: &str) -> Result {
+        if F::IS_KEPT && open.state.lock().kept.len().saturating_add(input.len()) > WRITE_MAX {
+            return Err(E2BIG);
+        }
         // The first write uses up the truncation, even if the file refuses the text.
         let truncates = open.state.lock().take_truncation();
         match truncates {
             true => F::replace(data, input, open.rights),
             false => F::store(data, input, open.rights),
+        }?;
+        if F::IS_KEPT {
+            let kept = &mut open.state.lock().kept;
+            kept.extend_from_slice(input.as_bytes(), GFP_KERNEL)?;
+            kept.push(b'\n', GFP_KERNEL)?;
         }
+        Ok(())
     }
 
     /// Passes a written part of a list to the file. Its last item may continue in the next write.

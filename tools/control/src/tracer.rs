@@ -39,6 +39,9 @@ const MOUNT: &str = ": mount -t rtrace rtrace /sys/kernel/rtrace";
 /// The file with the reason of the last refused write to a file at the top.
 const ERROR_LOG: &str = "error_log";
 
+/// The file of what is removed when it is closed.
+const ON_CLOSE: &str = "on_close";
+
 /// The file of the events that users have defined.
 const DYNAMIC_EVENTS: &str = "dynamic_events";
 
@@ -187,6 +190,18 @@ impl Tracer {
         self.write("destroy_session", name, ERROR_LOG)
     }
 
+    /// Opens a list of what does not outlive this process, whatever ends the process.
+    pub fn on_close(&self) -> Result<OnClose> {
+        let path = self.root.join(ON_CLOSE);
+        match OpenOptions::new().write(true).open(&path) {
+            Ok(file) => Ok(OnClose {
+                tracer: self.clone(),
+                file,
+            }),
+            Err(cause) => Err(self.refused(&path, "", ERROR_LOG, cause)),
+        }
+    }
+
     /// Records a text in every session that is active.
     pub fn mark(&self, text: &str) -> Result<()> {
         self.write("marker", text, ERROR_LOG)
@@ -243,6 +258,33 @@ impl Tracer {
             detail,
             cause,
         }
+    }
+}
+
+/// Sessions and events that the kernel removes when this is dropped, or when the process is killed.
+#[derive(Debug)]
+pub struct OnClose {
+    tracer: Tracer,
+    file: File,
+}
+
+impl OnClose {
+    /// Adds a session, which is then destroyed.
+    pub fn session(&mut self, name: &str) -> Result<()> {
+        self.add(&format!("session {name}"))
+    }
+
+    /// Adds the dynamic events of a subsystem, which are then deleted unless another session records them.
+    pub fn events(&mut self, subsystem: &str) -> Result<()> {
+        self.add(&format!("events {subsystem}"))
+    }
+
+    fn add(&mut self, line: &str) -> Result<()> {
+        let written = self.file.write_all(format!("{line}\n").as_bytes());
+        written.map_err(|cause| {
+            let path = self.tracer.root.join(ON_CLOSE);
+            self.tracer.refused(&path, line, ERROR_LOG, cause)
+        })
     }
 }
 

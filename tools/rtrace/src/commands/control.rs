@@ -27,7 +27,7 @@ pub fn start(place: &Place, config: &Config, ensure: bool) -> anyhow::Result<()>
     let mut created = None;
     let session = match tracer.session(&name.value) {
         Err(Error::NoSession { .. }) if ensure => {
-            let new = name.used(Temporary::create(&tracer, Some(&name.value)))?;
+            let new = name.used(Temporary::create_to_keep(&tracer, Some(&name.value)))?;
             created.insert(new).session().clone()
         }
         found => name.used(found)?,

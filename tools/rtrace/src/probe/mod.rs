@@ -12,7 +12,7 @@ use crate::options::Place;
 use crate::session::leftovers;
 use crate::session::maker::Maker;
 use anyhow::{anyhow, bail, Context};
-use control::Tracer;
+use control::{OnClose, Tracer};
 use resolve::Refusal;
 use rtrace_input::glob;
 use serde::Serialize;
@@ -28,10 +28,11 @@ const SUBSYSTEM: &str = "probe";
 /// Folder with the kernel's descriptions of its types.
 const TYPES: &str = "/sys/kernel/btf";
 
-/// Events of one recording. Dropping this deletes them.
+/// Events of one recording. Dropping this deletes them, as does the end of the process.
 pub struct Probes<'t> {
     tracer: &'t Tracer,
     subsystem: String,
+    _on_close: OnClose,
 }
 
 impl<'t> Probes<'t> {
@@ -42,8 +43,15 @@ impl<'t> Probes<'t> {
         leftovers::remove_sessions(tracer, maker)?;
         leftovers::remove_events(tracer, maker)?;
         let subsystem = maker.subsystem();
+        // Before the definition: no other process defines events in this subsystem.
+        let mut on_close = tracer.on_close()?;
+        on_close.events(&subsystem)?;
         define(tracer, &subsystem, specs)?;
-        Ok(Self { tracer, subsystem })
+        Ok(Self {
+            tracer,
+            subsystem,
+            _on_close: on_close,
+        })
     }
 }
 

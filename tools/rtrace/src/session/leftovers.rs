@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sessions and probe events (`-k`) of an `rtrace record` that was killed by SIGKILL. The next `rtrace record` removes
-//! them, if their names name the killed process.
+//! Sessions and probe events (`-k`) of an `rtrace record` that was killed by SIGKILL before it told the kernel what to
+//! remove, or while another session recorded its events. The next `rtrace record` removes them, if their names name the
+//! killed process.
 
 use crate::session::maker::Maker;
 use control::{LiveTrace, Tracer};

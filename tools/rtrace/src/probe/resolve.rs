@@ -119,7 +119,7 @@ fn event_name(spec: &Spec<'_>) -> String {
         return name.to_owned();
     }
     let function = match spec.in_file() {
-        Some((_, function)) => function.split('+').next().unwrap_or(function),
+        Some((_, function)) => function.split(['+', '@']).next().unwrap_or(function),
         None => spec.function(),
     };
     let function = function.rsplit(':').next().unwrap_or_default();

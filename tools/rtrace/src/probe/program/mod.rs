@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Offsets of functions in the files of programs and libraries.
+//! Places in the files of programs and libraries.
+
+mod code;
+mod functions;
 
 use anyhow::{anyhow, bail, Context};
-use object::{Object, ObjectSegment, ObjectSymbol};
+use code::Code;
+use functions::Functions;
 use std::fs;
 use std::path::Path;
 
-/// The offset in `file` of a function: of its symbol, plus `+OFFSET` if there is one.
+/// The offset in `file` of a function, or of an instruction of it: `NAME[@VERSION | @0xADDRESS][+OFFSET]`.
 pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
     let shown = file.display();
     let data = fs::read(file).with_context(|| format!("{shown}"))?;
     let object = object::File::parse(&*data)
         .map_err(|error| anyhow!("{shown} is not a program or library: {error}"))?;
-    let (name, behind) = match function.split_once('+') {
-        Some((name, behind)) => (name, number(behind)?),
-        None => (function, 0),
-    };
-    if name.is_empty() {
+    if function.is_empty() {
         bail!("expected {shown}:FUNCTION");
     }
-    let symbols = object.symbols().chain(object.dynamic_symbols());
-    let mut defined = symbols.filter(|symbol| symbol.is_definition());
-    let Some(symbol) = defined.find(|symbol| symbol.name() == Ok(name)) else {
-        bail!("{shown} has no symbol `{name}`");
+    let (function, offset) = match function.split_once('+') {
+        Some((function, offset)) => (function, number(offset)?),
+        None => (function, 0),
     };
-    let address = symbol.address() + behind;
-    let in_file = object.segments().find_map(|segment| {
-        let (begin, size) = segment.file_range();
-        let inside = address.checked_sub(segment.address())?;
-        (inside < size).then_some(begin + inside)
-    });
-    in_file.with_context(|| format!("the address of `{function}` is outside the file {shown}"))
+    let place = || {
+        let code = Code::new(&object)?;
+        let functions = Functions::new(&object);
+        let found = functions.find(function, &code)?;
+        let address = found.address.saturating_add(offset);
+        let in_file = code.in_file(address);
+        in_file.with_context(|| format!("there is no code at {address:#x}, where `{function}` is"))
+    };
+    place().with_context(|| format!("{shown}"))
 }
 
 /// Parses a decimal number, or a hexadecimal number after `0x`.
@@ -53,13 +54,14 @@ mod tests {
     fn a_function_of_this_program_is_found() {
         let this = std::env::current_exe().expect("a path");
         let main = offset(&this, "main").expect("the beginning");
-        assert_eq!(offset(&this, "main+0x10").expect("behind it"), main + 16);
-        // (The selftest tool/probe checks that the offset is the right one.)
+        // (The selftest tool/probe-program checks that the offset is the right one.)
         assert!(main < fs::metadata(&this).expect("the file").len());
         for (file, function, what) in [
             (this.as_path(), "no_such_symbol", "has no symbol"),
             (this.as_path(), "", "expected"),
             (this.as_path(), "main+x", "is not an offset"),
+            (this.as_path(), "main@0x1", "is not at 0x1"),
+            (this.as_path(), "main@V1", "has no version `V1`"),
             (
                 Path::new("/etc/passwd"),
                 "main",

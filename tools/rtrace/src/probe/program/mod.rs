@@ -29,10 +29,37 @@ pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
         let functions = Functions::new(&object);
         let found = functions.find(function, &code)?;
         let address = found.address.saturating_add(offset);
+        let range = functions.range(&found);
+        if !range.contains(&address) {
+            let size = range.end - range.start;
+            bail!("`{function}` has {size} bytes: {offset:#x} is outside");
+        }
+        if let Some((before, after)) = inside(code.beginnings(range), address) {
+            let before = before - found.address;
+            let after = after.map_or(String::new(), |after| {
+                format!(" and {function}+{:#x}", after - found.address)
+            });
+            bail!("no instruction begins at {function}+{offset:#x}: the nearest ones begin at {function}+{before:#x}{after}");
+        }
         let in_file = code.in_file(address);
         in_file.with_context(|| format!("there is no code at {address:#x}, where `{function}` is"))
     };
     place().with_context(|| format!("{shown}"))
+}
+
+/// If no instruction begins at `address`: the beginnings before and after it.
+fn inside(beginnings: impl Iterator<Item = u64>, address: u64) -> Option<(u64, Option<u64>)> {
+    let mut before = None;
+    for at in beginnings {
+        if at == address {
+            return None;
+        }
+        if at > address {
+            return before.map(|before| (before, Some(at)));
+        }
+        before = Some(at);
+    }
+    before.map(|before| (before, None))
 }
 
 /// Parses a decimal number, or a hexadecimal number after `0x`.
@@ -60,6 +87,7 @@ mod tests {
             (this.as_path(), "no_such_symbol", "has no symbol"),
             (this.as_path(), "", "expected"),
             (this.as_path(), "main+x", "is not an offset"),
+            (this.as_path(), "main+0xfffffff", "is outside"),
             (this.as_path(), "main@0x1", "is not at 0x1"),
             (this.as_path(), "main@V1", "has no version `V1`"),
             (
@@ -72,5 +100,15 @@ mod tests {
             let error = offset(file, function).expect_err(function);
             assert!(format!("{error:#}").contains(what), "{error:#}");
         }
+    }
+
+    #[test]
+    fn an_address_between_beginnings_is_inside() {
+        let inside = |address| inside([10, 14, 15].into_iter(), address);
+        for address in [10, 14, 15] {
+            assert_eq!(inside(address), None);
+        }
+        assert_eq!(inside(12), Some((10, Some(14))));
+        assert_eq!(inside(16), Some((15, None)));
     }
 }

@@ -20,8 +20,8 @@ pub const PAIR_WORDS: usize = 2;
 /// Number of slots in which a key may be.
 const WINDOW: usize = 4;
 
-/// Words of a slot: state, key, time, the caller's word.
-const SLOT_WORDS: usize = 1 + PAIR_WORDS + 2;
+/// Words of a slot without those of the caller: state, key, time.
+const SLOT_WORDS: usize = 1 + PAIR_WORDS + 1;
 
 /// State of a slot without a begin.
 const FREE: u64 = 0;
@@ -48,8 +48,6 @@ pub enum BeginResult {
 pub struct EndResult {
     /// The time of the latest begin of the key. [`None`]: no begin is noted.
     pub since: Option<u64>,
-    /// The caller's word of that begin.
-    pub word: u64,
     /// Number of earlier begins of the key, which thus have no end.
     pub repeated: u64,
 }
@@ -59,6 +57,8 @@ pub struct EndResult {
 pub struct Pairs<W, M> {
     words: M,
     slot_bits: u32,
+    /// Number of words of the caller in a slot.
+    kept: usize,
     word: PhantomData<W>,
 }
 
@@ -67,8 +67,8 @@ struct Slot<'a, W> {
     state: &'a W,
     key: &'a [W],
     since: &'a W,
-    /// A word that the caller notes with the time.
-    word: &'a W,
+    /// Words that the caller keeps with the time.
+    kept: &'a [W],
 }
 
 impl<W: SharedMapWord> Slot<'_, W> {
@@ -107,22 +107,23 @@ impl<W: SharedMapWord> Slot<'_, W> {
 }
 
 impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
-    /// Number of words for this many slots, rounded up to a power of two. There are at least as many slots as one key
-    /// can be in.
-    pub fn words(slots: usize) -> usize {
-        Self::slots(slots).wrapping_mul(SLOT_WORDS)
+    /// Number of words for this many slots, rounded up to a power of two, with `kept` words of the caller in each. There
+    /// are at least as many slots as one key can be in.
+    pub fn words(slots: usize, kept: usize) -> usize {
+        Self::slots(slots).saturating_mul(SLOT_WORDS.saturating_add(kept))
     }
 
     fn slots(slots: usize) -> usize {
         slots.clamp(WINDOW, 1 << 30).next_power_of_two()
     }
 
-    /// Makes a table without begins, with this many slots, in as many words as [`words`](Self::words) returns. The words
+    /// Makes a table without begins, in as many words as [`words`](Self::words) returns for the same numbers. The words
     /// are 0.
-    pub fn new(words: M, slots: usize) -> Self {
+    pub fn new(words: M, slots: usize, kept: usize) -> Self {
         Self {
             words,
             slot_bits: Self::slots(slots).trailing_zeros(),
+            kept,
             word: PhantomData,
         }
     }
@@ -130,16 +131,21 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
     /// Notes the begin of a key. Any context, NMI included, of any CPU.
     #[inline(always)]
     pub fn begin(&self, key: &[u64; PAIR_WORDS], now: u64) -> BeginResult {
-        self.begin_with(key, now, 0)
+        self.begin_with(key, now, |_| {})
     }
 
-    /// As [`begin`](Self::begin), with a word of the caller, which the end returns.
+    /// As [`begin`](Self::begin). `keep` writes the words of the caller, which the end can read.
     #[inline(always)]
-    pub fn begin_with(&self, key: &[u64; PAIR_WORDS], now: u64, word: u64) -> BeginResult {
+    pub fn begin_with(
+        &self,
+        key: &[u64; PAIR_WORDS],
+        now: u64,
+        keep: impl FnOnce(&[W]),
+    ) -> BeginResult {
         let (first, ready) = self.place(key);
         let window = || (0..WINDOW).filter_map(|step| self.slot(first.wrapping_add(step)));
         if let Some(slot) = window().find(|slot| slot.take(ready, key)) {
-            slot.word.store(word);
+            keep(slot.kept);
             slot.since.store(now);
             slot.state.store_release(ready);
             return BeginResult::Repeated;
@@ -148,7 +154,7 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
             slot.state.load() == FREE && slot.state.compare_exchange(FREE, CHANGING)
         };
         if let Some(slot) = window().find(is_free) {
-            slot.word.store(word);
+            keep(slot.kept);
             slot.note(ready, key, now);
             return BeginResult::New;
         }
@@ -160,7 +166,7 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
         if state & READY == 0 || !slot.state.compare_exchange(state, CHANGING) {
             return BeginResult::Busy;
         }
-        slot.word.store(word);
+        keep(slot.kept);
         slot.note(ready, key, now);
         BeginResult::Evicted
     }
@@ -168,9 +174,15 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
     /// Ends the latest begin of a key. Any context, NMI included, of any CPU.
     #[inline(always)]
     pub fn end(&self, key: &[u64; PAIR_WORDS]) -> EndResult {
+        self.end_with(key, |_| {})
+    }
+
+    /// As [`end`](Self::end). `read` gets the words of the caller; of several begins, those of the latest one last.
+    #[inline(always)]
+    pub fn end_with(&self, key: &[u64; PAIR_WORDS], mut read: impl FnMut(&[W])) -> EndResult {
         let (first, ready) = self.place(key);
         let mut since = None;
-        let (mut taken, mut word) = (0_u64, 0);
+        let mut taken = 0_u64;
         // Two contexts that begin the same key at the same time may use two slots.
         for step in 0..WINDOW {
             let Some(slot) = self.slot(first.wrapping_add(step)) else {
@@ -178,7 +190,7 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
             };
             if slot.take(ready, key) {
                 if since <= Some(slot.since.load()) {
-                    word = slot.word.load();
+                    read(slot.kept);
                 }
                 since = since.max(Some(slot.since.load()));
                 slot.state.store_release(FREE);
@@ -187,7 +199,6 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
         }
         EndResult {
             since,
-            word,
             repeated: taken.saturating_sub(1),
         }
     }
@@ -203,16 +214,17 @@ impl<W: SharedMapWord, M: AsRef<[W]>> Pairs<W, M> {
     #[inline(always)]
     fn slot(&self, index: usize) -> Option<Slot<'_, W>> {
         let mask = 1_usize.wrapping_shl(self.slot_bits).wrapping_sub(1);
-        let at = (index & mask).wrapping_mul(SLOT_WORDS);
-        let words = self.words.as_ref().get(at..)?.get(..SLOT_WORDS)?;
-        let (state, rest) = words.split_first()?;
-        let (word, rest) = rest.split_last()?;
+        let size = SLOT_WORDS.wrapping_add(self.kept);
+        let at = (index & mask).wrapping_mul(size);
+        let words = self.words.as_ref().get(at..)?.get(..size)?;
+        let (own, kept) = words.split_at_checked(SLOT_WORDS)?;
+        let (state, rest) = own.split_first()?;
         let (since, key) = rest.split_last()?;
         Some(Slot {
             state,
             key,
             since,
-            word,
+            kept,
         })
     }
 }

@@ -32,9 +32,12 @@ pub(crate) struct Durations {
 /// Number of slots of `pairs`.
 const BEGINS: usize = 1 << 14;
 
+/// Number of words that `pairs` keeps with a begin: the name of its call stack.
+const STACK_WORDS: usize = 1;
+
 /// Number of words of `pairs`.
 fn pairs_words() -> usize {
-    Pairs::<SharedWord, PageWords<SharedWord>>::words(BEGINS)
+    Pairs::<SharedWord, PageWords<SharedWord>>::words(BEGINS, STACK_WORDS)
 }
 
 const _: () = assert!(MAX_MATCHED == PAIR_WORDS);
@@ -120,7 +123,7 @@ impl Durations {
             false => None,
         };
         let pairs = match needed.pairs {
-            true => Some(Pairs::new(words(pairs_words())?, BEGINS)),
+            true => Some(Pairs::new(words(pairs_words())?, BEGINS, STACK_WORDS)),
             false => None,
         };
         Ok(Some(Self {
@@ -240,7 +243,9 @@ impl Durations {
     #[link_section = ".kprobes.text"]
     fn begin_pair(&self, key: &[u64; PAIR_WORDS], stack: u64) -> BeginResult {
         match &self.pairs {
-            Some(pairs) => pairs.begin_with(key, self.stopwatch.read(), stack),
+            Some(pairs) => pairs.begin_with(key, self.stopwatch.read(), |kept| {
+                kept.iter().for_each(|word| word.store(stack));
+            }),
             None => BeginResult::Busy,
         }
     }
@@ -252,8 +257,11 @@ impl Durations {
         let Some(pairs) = &self.pairs else {
             return ((None, 0), 0);
         };
-        let end = pairs.end(key);
+        let mut stack = 0;
+        let end = pairs.end_with(key, |kept| {
+            stack = kept.first().map_or(0, SharedWord::load);
+        });
         let took = end.since.map(|since| self.stopwatch.ns_between(since, now));
-        ((took, end.repeated), end.word)
+        ((took, end.repeated), stack)
     }
 }

@@ -3,6 +3,7 @@
 //! Begins and ends, in all orders of two interruptions, and beside a model.
 
 use super::map::pairs::{BeginResult, Pairs};
+use super::map::word::SharedMapWord;
 use super::words::{run, same_hash, with_fault, Fault, Interruption, Word};
 use std::cell::{Cell, RefCell};
 use std::panic::catch_unwind;
@@ -11,8 +12,12 @@ use std::rc::Rc;
 pub type TestPairs = Pairs<Word, Box<[Word]>>;
 
 pub fn pairs(slots: usize) -> TestPairs {
-    let words = (0..TestPairs::words(slots)).map(|_| Word(Cell::new(0)));
-    Pairs::new(words.collect(), slots)
+    pairs_with(slots, 0)
+}
+
+fn pairs_with(slots: usize, kept: usize) -> TestPairs {
+    let words = (0..TestPairs::words(slots, kept)).map(|_| Word(Cell::new(0)));
+    Pairs::new(words.collect(), slots, kept)
 }
 
 #[cfg_attr(not(fault), test)]
@@ -38,7 +43,7 @@ pub fn a_begin_has_one_end() {
 pub fn the_oldest_begin_gives_way() {
     // All slots are one window.
     let pairs = pairs(1);
-    assert_eq!(TestPairs::words(1), 4 * 5);
+    assert_eq!(TestPairs::words(1, 3), 4 * 7);
     for key in 0..4 {
         assert_eq!(pairs.begin(&[key, 0], 10 + (key ^ 2)), BeginResult::New);
     }
@@ -47,20 +52,26 @@ pub fn the_oldest_begin_gives_way() {
     assert_eq!(left, [Some(12), Some(13), None, Some(11), Some(20)]);
 }
 
-/// A begin that interrupts a begin of the same key uses another slot. The end takes both, and has the later time.
-/// The end returns the word of the latest begin.
+/// The end reads the words of the latest begin.
 #[cfg_attr(not(fault), test)]
-pub fn a_word_comes_with_its_begin() {
-    let pairs = pairs(4);
+pub fn words_stay_with_their_begin() {
+    let pairs = pairs_with(4, 2);
     for (number, word) in [(1, 10), (2, 20), (1, 11), (3, 30), (4, 40)] {
-        pairs.begin_with(&[number, 0], word, word);
+        pairs.begin_with(&[number, 0], word, |kept| {
+            kept[0].store(word);
+            kept[1].store(word + 1);
+        });
     }
     for (number, word) in [(1, 11), (2, 20), (3, 30), (4, 40)] {
-        let end = pairs.end(&[number, 0]);
-        assert_eq!((end.since, end.word), (Some(word), word));
+        let mut read = Vec::new();
+        let end = pairs.end_with(&[number, 0], |kept| {
+            read = kept.iter().map(Word::load).collect();
+        });
+        assert_eq!((end.since, read), (Some(word), vec![word, word + 1]));
     }
 }
 
+/// A begin that interrupts a begin of the same key uses another slot. The end takes both, and has the later time.
 #[cfg_attr(not(fault), test)]
 pub fn the_latest_of_two_begins() {
     let mut both = 0;

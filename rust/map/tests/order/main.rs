@@ -145,8 +145,8 @@ impl SharedMapWord for SharedWord {
 type SharedPairs = Pairs<SharedWord, Box<[SharedWord]>>;
 
 fn pairs() -> Arc<SharedPairs> {
-    let words = (0..SharedPairs::words(1)).map(|_| SharedWord(AtomicU64::new(0)));
-    Arc::new(Pairs::new(words.collect(), 1))
+    let words = (0..SharedPairs::words(1, 0)).map(|_| SharedWord(AtomicU64::new(0)));
+    Arc::new(Pairs::new(words.collect(), 1, 0))
 }
 
 /// Two CPUs end a begin: one of them gets it, with its time.

@@ -231,7 +231,11 @@ impl Sessions {
     pub(crate) fn write_missed(&self, out: &mut Text) -> Result {
         for (event, dynamic) in dynamic(&self.shared.registry.events()) {
             let (subsystem, name) = (event.subsystem(), event.name());
-            writeln!(out, "{subsystem}/{name} {}", dynamic.missed())?;
+            write!(out, "{subsystem}/{name} {}", dynamic.missed())?;
+            if let Some(unreturned) = dynamic.unreturned() {
+                write!(out, " {unreturned}")?;
+            }
+            writeln!(out)?;
         }
         Ok(())
     }

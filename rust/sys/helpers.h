@@ -208,7 +208,6 @@ struct path *rtrace_path_new(const char *name);
 void rtrace_path_free(struct path *path);
 const struct inode *rtrace_path_overlay(const struct path *path);
 bool rtrace_runs_code_of(const struct inode *inode, struct pt_regs *regs);
-bool rtrace_return_is_followed(void);
 struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct uprobe_consumer *consumer);
 void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer);
 

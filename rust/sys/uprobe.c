@@ -64,16 +64,6 @@ notrace bool rtrace_runs_code_of(const struct inode *inode, struct pt_regs *regs
 	return runs;
 }
 
-/* Whether the kernel follows one more call of the current task until its return. */
-notrace bool rtrace_return_is_followed(void)
-{
-#ifdef CONFIG_UPROBES
-	return current->utask && current->utask->depth < MAX_URETPROBE_DEPTH;
-#else
-	return false;
-#endif
-}
-
 /* Without CONFIG_UPROBES these are inline functions; the first returns -ENOSYS. */
 notrace struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset,
 					      struct uprobe_consumer *consumer)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Uprobes: callbacks where a program reaches a place in its code, and where a function of it returns.
+//! Uprobes: callbacks where a program reaches a place in its code. The handlers may sleep.
+//!
+//! The kernel could also call a handler where a function returns. For that it replaces the return address on the
+//! program's stack, which the program can see: exceptions, backtraces and Go's runtime read it.
 
 use crate::sys::args::Registers;
 use crate::sys::bindings;
-use crate::sys::errno::eopnotsupp;
 use crate::sys::kprobe::Reached;
 use crate::sys::retired::{self, Retirable};
 use crate::sys::threads::ProcessMemory;
@@ -19,7 +21,7 @@ use kernel::types::Opaque;
 /// # Invariants
 ///
 /// The pointer is from `rtrace_path_new()`, and not yet freed.
-struct KeptFile(NonNull<bindings::path>);
+pub(crate) struct KeptFile(NonNull<bindings::path>);
 
 // SAFETY: The kernel's references to paths have locks of their own.
 unsafe impl Send for KeptFile {}
@@ -28,7 +30,7 @@ unsafe impl Sync for KeptFile {}
 
 impl KeptFile {
     /// Finds a file. Errors: `EINVAL` if it is not a regular file, and those of open(2). May sleep.
-    fn find(name: &CStr) -> Result<Self> {
+    pub(crate) fn find(name: &CStr) -> Result<Self> {
         // SAFETY: The name is NUL-terminated.
         let path = from_err_ptr(unsafe { bindings::rtrace_path_new(name.as_ptr().cast()) })?;
         // INVARIANT: `rtrace_path_new()` returned the pointer.
@@ -51,32 +53,21 @@ impl Drop for KeptFile {
     }
 }
 
-/// Receives the reached places of a program, and the calls and returns of its functions. The calls may sleep.
-#[cfg_attr(linux_6_12, allow(dead_code))]
+/// Receives the reached places of a program. The calls may sleep.
 pub(crate) trait ReachedInProgram: Reached {
     /// Whether tasks with this memory are wanted. Only there the program has breakpoints. Must not sleep.
     fn wants(&self, memory: &ProcessMemory<'_>) -> bool;
 
     /// Whether the current task is wanted. If not, no other function is called.
     fn wants_current_task(&self) -> bool;
-
-    /// Counts a call whose return the kernel does not follow.
-    fn missed(&self);
-
-    /// Handles the call of a function. Returns a word that is kept until the function returns.
-    fn called(&self) -> u64;
-
-    /// Handles the return of a function. `kept` is what [`called`](Self::called) has returned.
-    fn returned(&self, registers: &Registers, kept: u64);
 }
 
 /// A place in a program's code, which is probed while this is enabled. The target may sleep.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Uprobe<T: ReachedInProgram> {
     target: Arc<T>,
-    file: KeptFile,
+    file: Arc<KeptFile>,
     offset: u64,
-    at_return: bool,
     #[pin]
     on: Mutex<Option<On<T>>>,
 }
@@ -111,33 +102,24 @@ unsafe impl<T: ReachedInProgram> Send for Consumer<T> {}
 unsafe impl<T: ReachedInProgram> Sync for Consumer<T> {}
 
 impl<T: ReachedInProgram> Uprobe<T> {
-    /// Creates a disabled probe at `offset` bytes from the beginning of the file. With `at_return`, it is at
-    /// the returns of the function that begins there. Errors: those of open(2); `EINVAL` if the file has no
-    /// such place or is not a regular file; `ENOSYS` if this kernel has no uprobes; `EOPNOTSUPP` with `at_return` on
-    /// 6.12, which keeps no word for a call. May sleep.
-    pub(crate) fn new(
-        file: &CStr,
-        offset: u64,
-        at_return: bool,
-        target: Arc<T>,
-    ) -> Result<Pin<KBox<Self>>> {
-        if at_return && cfg!(linux_6_12) {
-            return Err(eopnotsupp());
-        }
-        let file = KeptFile::find(file)?;
-        let uprobe = KBox::pin_init(
+    /// Creates a disabled probe at `offset` bytes from the beginning of the file.
+    pub(crate) fn new(file: Arc<KeptFile>, offset: u64, target: Arc<T>) -> Result<Pin<KBox<Self>>> {
+        KBox::pin_init(
             pin_init!(Self {
                 target,
                 file,
                 offset,
-                at_return,
                 on <- new_mutex!(None),
             }),
             GFP_KERNEL,
-        )?;
-        // Only a registration shows whether a probe is possible there.
-        uprobe.visit(is_current)?;
-        Ok(uprobe)
+        )
+    }
+
+    /// Checks that a probe is possible there. Errors: `EINVAL` if the file has no such place; `ENOSYS` if this kernel has
+    /// no uprobes. May sleep.
+    pub(crate) fn check(&self) -> Result {
+        // Only a registration shows it.
+        self.visit(is_current)
     }
 
     /// Enables the probe, in the memory that the target wants. May sleep.
@@ -146,17 +128,11 @@ impl<T: ReachedInProgram> Uprobe<T> {
         if on.is_some() {
             return self.visit(wants::<T>);
         }
-        #[cfg_attr(linux_6_12, allow(unused_mut))]
-        let mut consumer = bindings::uprobe_consumer {
+        let consumer = bindings::uprobe_consumer {
             handler: Some(reached::<T>),
             filter: Some(wants::<T>),
             ..Default::default()
         };
-        #[cfg(not(linux_6_12))]
-        if self.at_return {
-            consumer.handler = Some(called::<T>);
-            consumer.ret_handler = Some(returned::<T>);
-        }
         *on = Some(self.register(consumer)?);
         Ok(())
     }
@@ -276,12 +252,6 @@ unsafe extern "C" fn ignored(
     bindings::UPROBE_HANDLER_REMOVE as c_int
 }
 
-/// Answer to the kernel: the target does not want the return, either. (On 6.12 no probe is at a return.)
-#[cfg(not(linux_6_12))]
-const IGNORE: c_int = bindings::UPROBE_HANDLER_IGNORE as c_int;
-#[cfg(linux_6_12)]
-const IGNORE: c_int = 0;
-
 impl<T: ReachedInProgram> Consumer<T> {
     /// Returns the target, if it wants what the current task has reached; else the answer to the kernel. A breakpoint that
     /// a task inherited by fork(2), and that is not wanted in its memory, is removed.
@@ -294,7 +264,7 @@ impl<T: ReachedInProgram> Consumer<T> {
         if !target.wants_current_task() {
             let memory = ProcessMemory::current();
             return Err(match memory.is_some_and(|memory| target.wants(&memory)) {
-                true => IGNORE,
+                true => 0,
                 false => bindings::UPROBE_HANDLER_REMOVE as c_int,
             });
         }
@@ -302,7 +272,7 @@ impl<T: ReachedInProgram> Consumer<T> {
         if !self.overlay.is_null()
             && !unsafe { bindings::rtrace_runs_code_of(self.overlay, registers) }
         {
-            return Err(IGNORE);
+            return Err(0);
         }
         Ok(target)
     }
@@ -325,47 +295,4 @@ unsafe extern "C" fn reached<T: ReachedInProgram>(
         }
         Err(answer) => answer,
     }
-}
-
-/// # Safety
-///
-/// As [`reached`], and `kept` must be the word that the kernel keeps for the call.
-#[cfg(not(linux_6_12))]
-unsafe extern "C" fn called<T: ReachedInProgram>(
-    consumer: *mut bindings::uprobe_consumer,
-    registers: *mut bindings::pt_regs,
-    kept: *mut u64,
-) -> c_int {
-    // SAFETY: By the contract.
-    match unsafe { whole::<T>(consumer).wanted(registers) } {
-        // SAFETY: The current task has met a breakpoint.
-        Ok(target) if !unsafe { bindings::rtrace_return_is_followed() } => {
-            target.missed();
-            IGNORE
-        }
-        Ok(target) => {
-            // SAFETY: By the contract. The kernel gives each call a word of its own, because the consumer has both
-            // handlers.
-            unsafe { *kept = target.called() };
-            0
-        }
-        Err(answer) => answer,
-    }
-}
-
-/// # Safety
-///
-/// As [`called`], which must have been called with this word.
-#[cfg(not(linux_6_12))]
-unsafe extern "C" fn returned<T: ReachedInProgram>(
-    consumer: *mut bindings::uprobe_consumer,
-    _function: usize,
-    registers: *mut bindings::pt_regs,
-    kept: *mut u64,
-) -> c_int {
-    // SAFETY: By the contract. The kernel calls this only for calls that `called` has handled.
-    let (consumer, registers, kept) =
-        unsafe { (whole::<T>(consumer), &*registers.cast::<Registers>(), *kept) };
-    consumer.target.returned(registers, kept);
-    0
 }

@@ -8,8 +8,10 @@
 //! t[:[SUBSYSTEM/]EVENT] TRACEPOINT [ARGUMENT]...   when the tracepoint is reached
 //! -:[SUBSYSTEM/]EVENT                              deletes an event
 //!
-//! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET
+//! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET[,RETURN]...
 //! ```
+//!
+//! Each RETURN is the offset of a return instruction of the function at OFFSET.
 
 pub mod argument;
 
@@ -35,6 +37,9 @@ pub const TRACEPOINT_ARGUMENTS: usize = 5;
 /// Maximum number of arguments of an event.
 pub const ARGUMENTS_MAX: usize = 32;
 
+/// Maximum number of return instructions of a program's function.
+pub const RETURNS_MAX: usize = 64;
+
 /// A line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition<'a> {
@@ -49,7 +54,7 @@ pub enum Definition<'a> {
 pub struct ProbeLine<'a> {
     /// Whether it fires when the function returns.
     pub at_return: bool,
-    /// Maximum number of calls in progress whose return the kernel can probe; 0: the kernel's default.
+    /// Maximum number of calls in progress whose return can be probed; 0: the default.
     pub max_active: u32,
     /// Name of the event; [`None`]: the name is made from the place.
     pub name: Option<Name<'a>>,
@@ -79,6 +84,8 @@ pub struct ProbePlace<'a> {
     pub base: PlaceBase<'a>,
     /// Offset in bytes from the base.
     pub offset: u64,
+    /// The offsets of the return instructions, as written.
+    returns: &'a str,
 }
 
 /// Base of a place.
@@ -116,6 +123,12 @@ pub enum ProbeReason {
     NoTracepoint,
     /// A return at an offset inside a function.
     ReturnInside,
+    /// A return of a program's function, without its return instructions.
+    NoReturns,
+    /// Return instructions, where the call is probed.
+    ReturnsAtEntry,
+    /// Too many return instructions.
+    TooManyReturns,
     /// More text after the name of the event to delete.
     TooMuch,
     /// Too many arguments.
@@ -130,8 +143,6 @@ pub enum ProbeReason {
     NoArgument,
     /// An argument of the function, at a place inside the function, where the register may have another value.
     ArgumentInside,
-    /// An argument of a program's function, when that returns.
-    ArgumentGone,
     /// The function's result, at a place where it does not exist yet.
     ResultAtEntry,
     /// The duration of the call, at a place where the call has not ended.
@@ -163,6 +174,9 @@ impl fmt::Display for ProbeReason {
             Self::NoFilePlace => "expected /FILE:OFFSET, the offset in bytes from the file's beginning",
             Self::NoTracepoint => "expected a tracepoint: letters, digits and '_'",
             Self::ReturnInside => "a function's return has no offset",
+            Self::NoReturns => "expected /FILE:OFFSET,RETURN,...: the offsets of the function and of all of its return instructions",
+            Self::ReturnsAtEntry => "return instructions are for 'r' only",
+            Self::TooManyReturns => "more than 64 return instructions",
             Self::TooMuch => "expected the end",
             Self::TooManyArguments => "more than 32 arguments",
             Self::NoArgumentName => "expected a name of at most 31 letters, digits and '_'",
@@ -172,7 +186,6 @@ impl fmt::Display for ProbeReason {
             Self::NoRegister => "unknown register",
             Self::NoArgument => "arguments 1 to 6 are in registers",
             Self::ArgumentInside => "$argN is known only at the function's beginning",
-            Self::ArgumentGone => "the arguments of a program's function may be overwritten at its return",
             Self::ResultAtEntry => "$retval is known only at the function's return",
             Self::DurationAtEntry => "$duration is known only at the function's return",
             Self::NotAtTracepoint => {
@@ -237,8 +250,16 @@ impl<'a> Definition<'a> {
         } else {
             place(&mut rest)?
         };
-        if at_return && place.offset != 0 && !place.is_in_file() {
-            return behind.error(ProbeReason::ReturnInside);
+        let returns = place.returns().count();
+        let wrong = match (place.is_in_file(), at_return) {
+            (false, true) if place.offset != 0 => Some(ProbeReason::ReturnInside),
+            (true, true) if returns == 0 => Some(ProbeReason::NoReturns),
+            (true, false) if returns != 0 => Some(ProbeReason::ReturnsAtEntry),
+            _ if returns > RETURNS_MAX => Some(ProbeReason::TooManyReturns),
+            _ => None,
+        };
+        if let Some(reason) = wrong {
+            return behind.error(reason);
         }
         let probe = ProbeLine {
             at_return,
@@ -280,7 +301,6 @@ impl<'a> ProbeLine<'a> {
             PlaceBase::File(_) | PlaceBase::Tracepoint(_) => false,
         };
         let at_tracepoint = self.place.is_tracepoint();
-        let is_gone = self.at_return && self.place.is_in_file();
         let at_return = self.at_return;
         let mut at = 0_usize;
         let mut number = 0_u32;
@@ -309,7 +329,6 @@ impl<'a> ProbeLine<'a> {
                         Some(ProbeReason::NotAtTracepoint)
                     }
                     Base::Argument(_) if is_inside => Some(ProbeReason::ArgumentInside),
-                    Base::Argument(_) if is_gone => Some(ProbeReason::ArgumentGone),
                     Base::Result if !at_return => Some(ProbeReason::ResultAtEntry),
                     Base::Duration if !at_return => Some(ProbeReason::DurationAtEntry),
                     _ => None,
@@ -326,10 +345,17 @@ impl<'a> ProbeLine<'a> {
     }
 }
 
-impl ProbePlace<'_> {
+impl<'a> ProbePlace<'a> {
     /// Returns whether the place is code of a program.
     pub fn is_in_file(&self) -> bool {
         matches!(self.base, PlaceBase::File(_))
+    }
+
+    /// Iterates over the offsets of the return instructions.
+    pub fn returns(&self) -> impl Iterator<Item = u64> + 'a {
+        // They were parsed before.
+        let returns = self.returns.split(',');
+        returns.filter_map(|offset| number(&mut Rest::new(offset)))
     }
 
     /// Returns whether the place is a tracepoint.
@@ -374,22 +400,29 @@ fn place<'a>(rest: &mut Rest<'a>) -> Result<ProbePlace<'a>, Error> {
                 at,
                 base: PlaceBase::Address(address),
                 offset: 0,
+                returns: "",
             }),
             _ => before.error(ProbeReason::NoPlace),
         };
     }
     if rest.left().starts_with('/') {
         let word = rest.take_while(|c| !c.is_ascii_whitespace());
-        let parts = word.rsplit_once(':').and_then(|(file, offset)| {
-            let mut rest = Rest::new(offset);
-            let offset = number(&mut rest)?;
-            rest.left().is_empty().then_some((file, offset))
+        let parts = word.rsplit_once(':').and_then(|(file, offsets)| {
+            let is_number = |text| {
+                let mut rest = Rest::new(text);
+                number(&mut rest).is_some() && rest.left().is_empty()
+            };
+            let (offset, returns) = offsets.split_once(',').unwrap_or((offsets, ""));
+            let is_valid = offsets.split(',').all(is_number);
+            let offset = number(&mut Rest::new(offset)).filter(|_| is_valid)?;
+            Some((file, offset, returns))
         });
         return match parts {
-            Some((file, offset)) => Ok(ProbePlace {
+            Some((file, offset, returns)) => Ok(ProbePlace {
                 at,
                 base: PlaceBase::File(file),
                 offset,
+                returns,
             }),
             None => before.error(ProbeReason::NoFilePlace),
         };
@@ -410,7 +443,12 @@ fn place<'a>(rest: &mut Rest<'a>) -> Result<ProbePlace<'a>, Error> {
         return before.error(ProbeReason::NoPlace);
     }
     let base = PlaceBase::Symbol(symbol);
-    Ok(ProbePlace { at, base, offset })
+    Ok(ProbePlace {
+        at,
+        base,
+        offset,
+        returns: "",
+    })
 }
 
 fn tracepoint<'a>(rest: &mut Rest<'a>) -> Result<ProbePlace<'a>, Error> {
@@ -423,6 +461,7 @@ fn tracepoint<'a>(rest: &mut Rest<'a>) -> Result<ProbePlace<'a>, Error> {
         at: before.at,
         base: PlaceBase::Tracepoint(name),
         offset: 0,
+        returns: "",
     })
 }
 

@@ -35,8 +35,11 @@ fn places_and_names_are_parsed() {
     assert!(probe.at_return && probe.max_active == 12 && probe.name.is_none());
     let symbol = PlaceBase::Symbol("nf_tables:nft_do_chain.isra.0");
     assert_eq!(probe.place.base, symbol);
-    let probe = parsed("r /usr/bin/a:b:0x1139 $retval");
+    let probe = parsed("r /usr/bin/a:b:0x1139,0x1150,4432 $arg1 $retval");
     assert_eq!(probe.place.base, PlaceBase::File("/usr/bin/a:b"));
+    let returns: Vec<_> = probe.place.returns().collect();
+    assert_eq!(returns, [0x1150, 4432]);
+    assert_eq!(arguments(&probe).len(), 2);
     assert_eq!(
         (probe.place.offset, probe.own_subsystem()),
         (0x1139, "uprobes")
@@ -114,6 +117,7 @@ fn arguments_are_parsed() {
 #[test]
 fn what_is_wrong_is_shown() {
     let many = format!("p f{}", " %di".repeat(33));
+    let returns = format!("r /bin/a:1{}", ",2".repeat(65));
     let deep = format!("p f {}%di{}", "+0(".repeat(9), ")".repeat(9));
     let long = format!("p:{} f", "x".repeat(64));
     for (text, at, reason) in [
@@ -138,7 +142,12 @@ fn what_is_wrong_is_shown() {
         ("p /bin/a:", 2, "expected /FILE:OFFSET"),
         ("p /bin/a:main", 2, "expected /FILE:OFFSET"),
         ("p /bin/a:1+1", 2, "expected /FILE:OFFSET"),
-        ("r /bin/a:1 $arg1", 11, "the arguments of a program"),
+        ("r /bin/a:1 $arg1", 2, "expected /FILE:OFFSET,RETURN"),
+        ("r /bin/a:1,", 2, "expected /FILE:OFFSET"),
+        ("r /bin/a:1,x", 2, "expected /FILE:OFFSET"),
+        ("r /bin/a:1,2,", 2, "expected /FILE:OFFSET"),
+        ("p /bin/a:1,2", 2, "return instructions are for"),
+        (&returns, 2, "more than 64 return"),
         ("p f+", 4, "expected an offset"),
         ("p f+4294967296", 4, "expected an offset"),
         ("p f%di", 2, "expected a function"),

@@ -3,6 +3,7 @@
 //! Dynamic events, which users define: at code of the kernel (kprobes), at code of programs (uprobes), and at
 //! tracepoints. A [program](program) reads the recorded values from registers and memory.
 
+mod calls;
 mod program;
 mod traced;
 
@@ -23,7 +24,8 @@ use crate::sys::errno::{eilseq, enosys};
 use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Registered, Returned};
 use crate::sys::nofault::TextParts;
 use crate::sys::threads::ProcessMemory;
-use crate::sys::uprobe::{ReachedInProgram, Uprobe};
+use crate::sys::uprobe::{KeptFile, ReachedInProgram, Uprobe};
+use calls::CallsInProgram;
 use core::fmt;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -55,8 +57,10 @@ struct Firing {
     stopwatch: Stopwatch,
     #[pin]
     recorders: Recorders,
-    /// Number of calls in programs whose returns the kernel did not follow.
+    /// Number of calls in programs whose returns could not be recorded.
     unfollowed: SharedWord,
+    /// Number of calls in programs that ended otherwise than by a return.
+    unreturned: SharedWord,
 }
 
 /// Bytes that a call keeps until its return, before the fields that were read at the call: its begin by the stopwatch, and
@@ -68,6 +72,7 @@ enum Hook {
     Reached(Kprobe<Firing>),
     Returned(Kretprobe<Firing>),
     InProgram(Pin<KBox<Uprobe<Firing>>>),
+    ReturnedInProgram(CallsInProgram),
     Traced(AtTracepoint),
 }
 
@@ -173,6 +178,7 @@ impl Dynamic {
                 stopwatch: Stopwatch::best(),
                 recorders <- Recorders::new(),
                 unfollowed: SharedWord::new(0),
+                unreturned: SharedWord::new(0),
             }),
             GFP_KERNEL,
         )?;
@@ -209,6 +215,14 @@ impl Dynamic {
         let hook = self.hook.lock();
         let missed = hook.as_ref().map_or(0, Hook::missed);
         missed.wrapping_add(self.firing.unfollowed.load())
+    }
+
+    /// For the returns of a program's function: the number of calls that ended otherwise.
+    pub(crate) fn unreturned(&self) -> Option<u64> {
+        match *self.hook.lock() {
+            Some(Hook::ReturnedInProgram(_)) => Some(self.firing.unreturned.load()),
+            _ => None,
+        }
     }
 
     /// Whether a session records the event.
@@ -267,7 +281,8 @@ impl ProbeList for Dynamic {
 
 impl Hook {
     fn new(probe: &ProbeLine<'_>, firing: &Arc<Firing>) -> Result<Self> {
-        let ProbePlace { base, offset, .. } = probe.place;
+        let (place, max) = (probe.place, probe.max_active);
+        let ProbePlace { base, offset, .. } = place;
         let place = match base {
             PlaceBase::Symbol(symbol) => {
                 let symbol = CString::try_from_fmt(fmt!("{symbol}"))?;
@@ -276,7 +291,14 @@ impl Hook {
             PlaceBase::Address(address) => CodePlace::Address(address),
             PlaceBase::File(file) => {
                 let file = CString::try_from_fmt(fmt!("{file}"))?;
-                let uprobe = Uprobe::new(&file, offset, probe.at_return, firing.clone())?;
+                let file = Arc::new(KeptFile::find(&file)?, GFP_KERNEL)?;
+                let firing = firing.clone();
+                if probe.at_return {
+                    let calls = CallsInProgram::new(file, offset, place.returns(), max, firing)?;
+                    return Ok(Self::ReturnedInProgram(calls));
+                }
+                let uprobe = Uprobe::new(file, offset, firing)?;
+                uprobe.check()?;
                 return Ok(Self::InProgram(uprobe));
             }
             PlaceBase::Tracepoint(name) => {
@@ -285,8 +307,7 @@ impl Hook {
         };
         Ok(if probe.at_return {
             let keeps = CALL + firing.program.most_at_entry();
-            let (max, firing) = (probe.max_active, firing.clone());
-            Self::Returned(Kretprobe::new(place, max, keeps, firing)?)
+            Self::Returned(Kretprobe::new(place, max, keeps, firing.clone())?)
         } else {
             Self::Reached(Kprobe::new(place, firing.clone())?)
         })
@@ -298,17 +319,18 @@ impl Hook {
             Self::Reached(probe) => probe.enable(),
             Self::Returned(probe) => probe.enable(),
             Self::InProgram(probe) => probe.enable(),
+            Self::ReturnedInProgram(calls) => calls.enable(),
         }
     }
 
     /// The number of times that the kernel did not run the hook's handler. A program waits until its handler has run;
-    /// [`Firing`] counts the returns that the kernel does not follow, for each probe that wants the task.
+    /// [`Firing`] counts the returns that could not be recorded, for each probe that wants the task.
     fn missed(&self) -> u64 {
         match self {
             Self::Reached(probe) => probe.missed(),
             Self::Returned(probe) => probe.missed().wrapping_add(probe.missed_at_once()),
             Self::Traced(place) => place.missed(),
-            Self::InProgram(_) => 0,
+            Self::InProgram(_) | Self::ReturnedInProgram(_) => 0,
         }
     }
 
@@ -316,6 +338,7 @@ impl Hook {
     fn follow(&self) -> Result {
         match self {
             Self::InProgram(probe) => probe.follow(),
+            Self::ReturnedInProgram(calls) => calls.follow(),
             Self::Reached(_) | Self::Returned(_) | Self::Traced(_) => Ok(()),
         }
     }
@@ -326,6 +349,7 @@ impl Hook {
             Self::Reached(probe) => probe.disable(),
             Self::Returned(probe) => probe.disable(),
             Self::InProgram(probe) => probe.disable(),
+            Self::ReturnedInProgram(calls) => calls.disable(),
         }
     }
 }
@@ -351,7 +375,9 @@ impl RetiredHooks {
         let added = match hook {
             Some(Hook::Reached(probe)) => self.reached.push(probe, GFP_KERNEL),
             Some(Hook::Returned(probe)) => self.returned.push(probe, GFP_KERNEL),
-            Some(Hook::InProgram(_) | Hook::Traced(_)) | None => Ok(()),
+            Some(Hook::InProgram(_) | Hook::ReturnedInProgram(_) | Hook::Traced(_)) | None => {
+                Ok(())
+            }
         };
         // The failed push has dropped the probe.
         let _ = added;
@@ -412,29 +438,6 @@ impl ReachedInProgram for Firing {
         let guard = NoPreempt::new();
         self.recorders.has_any(Probe::wants_current_task, &guard)
     }
-
-    fn missed(&self) {
-        self.unfollowed.increment();
-        let guard = NoPreempt::new();
-        self.recorders.for_each(&guard, |probe| {
-            if probe.wants_current_task() {
-                probe.count_missed(1);
-            }
-        });
-    }
-
-    fn called(&self) -> u64 {
-        self.stopwatch.read()
-    }
-
-    fn returned(&self, registers: &Registers, began: u64) {
-        let took = self.took(began);
-        // The arguments in registers may be overwritten at the return, so all values are read here.
-        let mut record = TextParts::new();
-        self.program.fetch_at_entry(registers, &mut record);
-        self.program.fetch_at_return(registers, took, &mut record);
-        self.record(&record, registers);
-    }
 }
 
 impl Firing {
@@ -449,6 +452,17 @@ impl Firing {
         let mut record = TextParts::new();
         self.program.fetch_at_entry(registers, &mut record);
         record
+    }
+
+    /// Counts a call of the current task whose return cannot be recorded.
+    fn miss(&self) {
+        self.unfollowed.increment();
+        let guard = NoPreempt::new();
+        self.recorders.for_each(&guard, |probe| {
+            if probe.wants_current_task() {
+                probe.count_missed(1);
+            }
+        });
     }
 
     /// Nanoseconds since a call began.

@@ -77,9 +77,8 @@ impl FetchProgram {
             at_entry: KVec::new(),
             at_return: KVec::new(),
         };
-        let is_in_file = probe.place.is_in_file();
         // A handler of a uprobe may sleep, so it may fault.
-        let home = if is_in_file {
+        let home = if probe.place.is_in_file() {
             AddressSpace::UserFaults
         } else {
             AddressSpace::Kernel
@@ -87,8 +86,7 @@ impl FetchProgram {
         for at_return in [false, true] {
             for argument in probe.arguments() {
                 let argument = argument.map_err(NoEvent::Wrong)?;
-                let is_read_at_return = probe.at_return && (is_in_file || is_at_return(&argument));
-                if is_read_at_return != at_return {
+                if (probe.at_return && is_at_return(&argument)) != at_return {
                     continue;
                 }
                 let fetch = Fetch::new(&argument, home)?;

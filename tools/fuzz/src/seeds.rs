@@ -395,7 +395,7 @@ const TEXTS: [(&str, &str, &str); 74] = [
     ("dynamic", "reached", "p:mine/open do_sys_openat2+0x4 fd=%di:s32 +0(+8($stack2)):string"),
     ("dynamic", "returns", "r12 vfs_read $arg3:u64 $retval:s32 $comm"),
     ("dynamic", "address", "p:a 0xffffffff81000000 @0x10:symbol \\-2:b3@4/8\n"),
-    ("dynamic", "program", "r:a /bin/b:0x1139 $retval:u8 +0(+8(%sp)):string"),
+    ("dynamic", "program", "r:a /bin/b:0x1139,0x1150 $retval:u8 +0(+8(%sp)):string"),
     ("dynamic", "removed", "-:mine/open"),
     ("dynamic", "wrong", "p f $arg9 +u(%ax)"),
     ("state", "all", "1\n\n threads \n1 2\n"),

@@ -38,6 +38,7 @@ pub fn check(data: &[u8]) {
             assert_eq!((again.name, again.text), (probe.name, probe.text));
             assert_eq!(again.max_active, probe.max_active);
             assert_eq!(again.place.base, probe.place.base);
+            assert!(again.place.returns().eq(probe.place.returns()));
             assert!(text[probe.place.at..].starts_with(probe.text));
             if let PlaceBase::Symbol(symbol)
             | PlaceBase::File(symbol)

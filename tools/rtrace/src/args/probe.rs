@@ -18,8 +18,7 @@ use clap::Args;
 /// +OFFSET(VALUE). FUNCTION+OFFSET is a place in the function's code.
 ///
 /// /FILE:FUNCTION is a function of a program or library, by its symbol. Its types are unknown: the arguments are $arg1
-/// to $arg6, except where the function returns; the result is `ret`. FUNCTION@VERSION and FUNCTION@0xADDRESS choose one
-/// of several functions of that name.
+/// to $arg6, the result is `ret`. FUNCTION@VERSION and FUNCTION@0xADDRESS choose one of several functions of that name.
 ///
 /// tracepoint:NAME is a tracepoint of the kernel, with the first five of its arguments. It need not be an event
 /// (`rtrace list --functions 'tracepoint:*_tp'`).

@@ -139,8 +139,12 @@ fn place(spec: &Spec<'_>) -> Result<String, Refusal> {
     let Some((file, function)) = spec.in_file() else {
         return Ok(spec.tracepoint().unwrap_or(spec.place).to_owned());
     };
-    match program::offset(Path::new(file), function) {
-        Ok(offset) => Ok(format!("{file}:{offset:#x}")),
+    match program::place(Path::new(file), function, spec.results.is_some()) {
+        Ok(place) => {
+            let returns = place.returns.iter().map(|offset| format!(",{offset:#x}"));
+            let returns: String = returns.collect();
+            Ok(format!("{file}:{:#x}{returns}", place.offset))
+        }
         Err(what) => Ok(error(spec.at, format!("{what:#}"))?),
     }
 }

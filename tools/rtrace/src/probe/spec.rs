@@ -9,7 +9,8 @@
 //! RESULT   = [NAME=]ret[->MEMBER | .MEMBER]...[:TYPE]
 //! ```
 //!
-//! FUNCTION is a function of the kernel, `/FILE:FUNCTION` of a program or library, or `tracepoint:NAME`. A parameter
+//! FUNCTION is a function of the kernel, `/FILE:FUNCTION` of a program or library, or `tracepoint:NAME`. In a file,
+//! `FUNCTION@VERSION` and `FUNCTION@0xADDRESS` choose one of several functions of that name. A parameter
 //! can be replaced by an argument that `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
 
 use rtrace_input::caret;

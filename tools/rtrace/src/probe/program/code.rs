@@ -95,8 +95,8 @@ impl<'d> Code<'d> {
         let (segment, inside) = self.find(at)?;
         let bytes = segment.bytes.get(usize::try_from(inside).ok()?..)?;
         match self.processor {
-            Processor::X86(bits) => x86(&decode(bits, at, bytes)?),
-            Processor::Arm64 => arm64(at, word(bytes)?),
+            Processor::X86(bits) => Some(x86(&decode(bits, at, bytes)?)),
+            Processor::Arm64 => Some(arm64(at, word(bytes)?)),
         }
     }
 
@@ -143,7 +143,7 @@ fn decode(bits: u32, at: u64, bytes: &[u8]) -> Option<iced_x86::Instruction> {
     (!instruction.is_invalid()).then_some(instruction)
 }
 
-fn x86(instruction: &iced_x86::Instruction) -> Option<Instruction> {
+fn x86(instruction: &iced_x86::Instruction) -> Instruction {
     let is_direct = matches!(
         instruction.op0_kind(),
         OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
@@ -170,7 +170,7 @@ fn x86(instruction: &iced_x86::Instruction) -> Option<Instruction> {
         _ => Flow::Next,
     };
     let end = instruction.next_ip();
-    Some(Instruction { end, flow })
+    Instruction { end, flow }
 }
 
 /// The address that an instruction of x86 computes from its own, or has as a constant.
@@ -190,7 +190,7 @@ fn word(bytes: &[u8]) -> Option<u32> {
     bytes.first_chunk().map(|word| u32::from_le_bytes(*word))
 }
 
-fn arm64(at: u64, word: u32) -> Option<Instruction> {
+fn arm64(at: u64, word: u32) -> Instruction {
     // The number in `bits` bits from bit `from` on, times 4, as the distance of a branch.
     let target = |from: u32, bits: u32| {
         let distance = (word << (32 - from - bits)) as i32 >> (32 - bits);
@@ -214,8 +214,8 @@ fn arm64(at: u64, word: u32) -> Option<Instruction> {
     } else {
         Flow::Next
     };
-    let end = at.checked_add(4)?;
-    Some(Instruction { end, flow })
+    let end = at.wrapping_add(4);
+    Instruction { end, flow }
 }
 
 /// The address that an instruction of arm64 computes. `pages` has the addresses that `adrp` has put into registers.
@@ -241,22 +241,26 @@ fn arm64_address(at: u64, word: u32, pages: &mut [Option<u64>; 32]) -> Option<u6
 }
 
 #[cfg(test)]
+impl<'d> Code<'d> {
+    /// Code of x86-64 at an address.
+    pub fn of(address: u64, bytes: &'d [u8]) -> Self {
+        let segment = Segment {
+            address,
+            offset: 0x400,
+            bytes,
+        };
+        Self {
+            processor: Processor::X86(64),
+            segments: vec![segment],
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     const ADDRESS: u64 = 0x1000;
-
-    fn code(processor: Processor, bytes: &[u8]) -> Code<'_> {
-        let segment = Segment {
-            address: ADDRESS,
-            offset: 0x400,
-            bytes,
-        };
-        Code {
-            processor,
-            segments: vec![segment],
-        }
-    }
 
     /// The length and the flow of each instruction.
     fn flows(code: &Code<'_>) -> Vec<(u64, Flow)> {
@@ -282,7 +286,7 @@ mod tests {
             &[0x06],                                     // none in 64 bits
         ];
         let bytes = bytes.concat();
-        let code = code(Processor::X86(64), &bytes);
+        let code = Code::of(ADDRESS, &bytes);
         assert_eq!(
             flows(&code),
             [
@@ -320,7 +324,10 @@ mod tests {
             0xd65f_03c0_u32, // ret
         ];
         let bytes: Vec<_> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let code = code(Processor::Arm64, &bytes);
+        let code = Code {
+            processor: Processor::Arm64,
+            ..Code::of(ADDRESS, &bytes)
+        };
         let expected = [
             Flow::Next,
             Flow::Next,

@@ -147,6 +147,27 @@ impl Functions {
         begin..end
     }
 
+    /// A function that begins inside `range`.
+    pub fn inside(&self, range: &Range<u64>) -> Option<&Function> {
+        let inside = range.start.saturating_add(1)..range.end;
+        let mut functions = self.0.iter().filter(|f| f.kind == Kind::Function);
+        functions.find(|f| inside.contains(&f.address))
+    }
+
+    /// The part of a function that has the instruction at `address`, if the compiler has moved rarely executed code there.
+    pub fn cold_part(&self, function: &Function, address: u64) -> Option<Range<u64>> {
+        let is_name = |name: &str| {
+            let mut named = self.0.iter().filter(|f| f.name == name);
+            named.any(|f| f.address == function.address)
+        };
+        let parts = self.0.iter().filter_map(|part| {
+            let (owner, number) = part.name.split_once(".cold")?;
+            let is_part = number.is_empty() || number.starts_with('.');
+            (is_part && part.size > 0 && is_name(owner)).then(|| self.range(part))
+        });
+        parts.into_iter().find(|range| range.contains(&address))
+    }
+
     /// All functions with a name, in each version. There is at least one.
     fn of_name(&self, name: &str, code: &Code<'_>) -> anyhow::Result<Vec<&Function>> {
         let named: Vec<_> = self.0.iter().filter(|f| f.name == name).collect();
@@ -277,4 +298,20 @@ fn function<'d>(
         version,
         source: source.map(str::to_owned),
     })
+}
+
+#[cfg(test)]
+impl Functions {
+    /// Functions with these names, addresses and sizes.
+    pub fn of(functions: &[(&str, u64, u64)]) -> Self {
+        let functions = functions.iter().map(|&(name, address, size)| Function {
+            name: name.to_owned(),
+            address,
+            size,
+            kind: Kind::Function,
+            version: None,
+            source: None,
+        });
+        Self(functions.collect())
+    }
 }

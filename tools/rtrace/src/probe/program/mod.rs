@@ -4,15 +4,28 @@
 
 mod code;
 mod functions;
+mod returns;
 
 use anyhow::{anyhow, bail, Context};
 use code::Code;
 use functions::Functions;
+use object::{Object, ObjectSection};
+use rtrace_input::dynamic::RETURNS_MAX;
 use std::fs;
 use std::path::Path;
 
-/// The offset in `file` of a function, or of an instruction of it: `NAME[@VERSION | @0xADDRESS][+OFFSET]`.
-pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
+/// A place in a file, as offsets from its beginning.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The first instruction of a function, or another one.
+    pub offset: u64,
+    /// All return instructions of the function, if its return is probed.
+    pub returns: Vec<u64>,
+}
+
+/// Finds a function in `file`, or an instruction of it: `NAME[@VERSION | @0xADDRESS][+OFFSET]`. With `at_return`, also
+/// finds its return instructions.
+pub fn place(file: &Path, function: &str, at_return: bool) -> anyhow::Result<Place> {
     let shown = file.display();
     let data = fs::read(file).with_context(|| format!("{shown}"))?;
     let object = object::File::parse(&*data)
@@ -24,7 +37,13 @@ pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
         Some((function, offset)) => (function, number(offset)?),
         None => (function, 0),
     };
+    if at_return && offset != 0 {
+        bail!("a function's return has no offset");
+    }
     let place = || {
+        if at_return && is_go(&object) {
+            bail!("only calls can be probed, without `->`: a program in Go moves its stacks");
+        }
         let code = Code::new(&object)?;
         let functions = Functions::new(&object);
         let found = functions.find(function, &code)?;
@@ -41,10 +60,39 @@ pub fn offset(file: &Path, function: &str) -> anyhow::Result<u64> {
             });
             bail!("no instruction begins at {function}+{offset:#x}: the nearest ones begin at {function}+{before:#x}{after}");
         }
-        let in_file = code.in_file(address);
-        in_file.with_context(|| format!("there is no code at {address:#x}, where `{function}` is"))
+        let in_file = |address| {
+            let offset = code.in_file(address);
+            offset.with_context(|| format!("`{function}` has no code at {address:#x}"))
+        };
+        let returns = if at_return {
+            let returns = returns::returns(&code, &functions, &found);
+            returns.with_context(|| {
+                format!("only calls of `{function}` can be probed, without `->`")
+            })?
+        } else {
+            Vec::new()
+        };
+        if returns.len() > RETURNS_MAX {
+            let count = returns.len();
+            bail!(
+                "`{function}` has {count} return instructions: at most {RETURNS_MAX} can be probed"
+            );
+        }
+        let returns = returns.into_iter().map(in_file);
+        Ok(Place {
+            offset: in_file(address)?,
+            returns: returns.collect::<anyhow::Result<_>>()?,
+        })
     };
     place().with_context(|| format!("{shown}"))
+}
+
+/// Whether the file has code of Go, whose runtime moves stacks.
+fn is_go(object: &object::File<'_>) -> bool {
+    let mut names = object
+        .sections()
+        .filter_map(|section| section.name().ok().map(str::to_owned));
+    names.any(|name| name.ends_with(".gopclntab") || name == ".go.buildinfo")
 }
 
 /// If no instruction begins at `address`: the beginnings before and after it.
@@ -80,9 +128,9 @@ mod tests {
     #[test]
     fn a_function_of_this_program_is_found() {
         let this = std::env::current_exe().expect("a path");
-        let main = offset(&this, "main").expect("the beginning");
+        let main = place(&this, "main", false).expect("the beginning");
         // (The selftest tool/probe-program checks that the offset is the right one.)
-        assert!(main < fs::metadata(&this).expect("the file").len());
+        assert!(main.offset < fs::metadata(&this).expect("the file").len());
         for (file, function, what) in [
             (this.as_path(), "no_such_symbol", "has no symbol"),
             (this.as_path(), "", "expected"),
@@ -97,7 +145,7 @@ mod tests {
             ),
             (Path::new("/no/such"), "main", "/no/such"),
         ] {
-            let error = offset(file, function).expect_err(function);
+            let error = place(file, function, false).expect_err(function);
             assert!(format!("{error:#}").contains(what), "{error:#}");
         }
     }

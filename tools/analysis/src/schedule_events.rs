@@ -252,8 +252,9 @@ pub struct Exec<'a> {
     pub tid: i64,
     /// Thread id before the exec.
     pub old_tid: i64,
-    /// Name of the program's file, from which the kernel takes the task's name.
-    pub comm: &'a [u8],
+    /// Name of the program's file, from which the kernel takes the task's name. `None` if the program was executed by
+    /// its descriptor: the event does not have the name.
+    pub comm: Option<&'a [u8]>,
 }
 
 /// Field indexes of `sched_process_exec`.
@@ -268,7 +269,8 @@ pub struct ExecFields {
 const NAME: usize = 15;
 
 impl ExecFields {
-    fn of(layout: &EventLayout) -> Option<Self> {
+    /// Finds the fields in an event with this layout.
+    pub fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
             tid: layout.field("tid")?,
             old_tid: layout.field("old_tid"),
@@ -280,12 +282,14 @@ impl ExecFields {
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<Exec<'a>> {
         let filename = text(event.value(self.filename))?;
         let name = filename.rsplit(|byte| *byte == b'/').next()?;
+        let descriptor = filename.strip_prefix(b"/dev/fd/");
+        let is_descriptor = descriptor.is_some_and(|number| number.iter().all(u8::is_ascii_digit));
         let tid = integer(event.value(self.tid))?;
         let old_tid = self.old_tid.and_then(|old| integer(event.value(old)));
         Some(Exec {
             tid,
             old_tid: old_tid.unwrap_or(tid),
-            comm: &name[..name.len().min(NAME)],
+            comm: (!is_descriptor).then_some(&name[..name.len().min(NAME)]),
         })
     }
 }

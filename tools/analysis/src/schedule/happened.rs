@@ -134,11 +134,11 @@ impl Schedule {
                 // After the exec the thread is the first thread of its process.
                 self.tasks.belongs(tid, tid);
                 let thread = self.tasks.thread(tid);
-                // If a program is executed by its descriptor, its name differs from its path.
+                // If a program is executed by its descriptor, its name is not known before an event shows it.
                 match own.comm {
                     Some(comm) => thread.call(comm),
                     None if thread.is_renamed => {}
-                    None => thread.call(comm),
+                    None => thread.call(comm.unwrap_or_default()),
                 }
                 thread.is_renamed = false;
                 own.tid = Some(tid);

@@ -246,7 +246,14 @@ impl<'a> Perfetto<'a> {
             let pid = integer(event.value(tid));
             if let (Some(pid), Some(program)) = (pid, text(event.value(program))) {
                 self.processes.insert(pid, pid);
-                let tree = self.process(pid, Some(Line(program).to_string()), false);
+                // The path of a descriptor is not that of the program.
+                let is_comm = program.starts_with(b"/dev/fd/");
+                let name = match is_comm {
+                    true => now.schedule.comm(pid),
+                    false => Some(program),
+                };
+                let name = name.map(|name| Line(name).to_string());
+                let tree = self.process(pid, name, is_comm);
                 self.put(Some(now.ns), Data::ProcessTree(tree), out)?;
             }
         }

@@ -7,7 +7,7 @@
 //! full disk may have no space for another file.
 
 use crate::folder::Folder;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use system::access::Access;
@@ -66,6 +66,17 @@ impl Text {
     /// The lines of a text that is in memory.
     pub fn lines(self, text: &[u8]) -> Lines<&[u8]> {
         Lines::new(self, PathBuf::from(self.name), text)
+    }
+
+    /// Gives `chunk` the text of `dir`, so that the chunk can be moved elsewhere.
+    pub fn share(self, dir: &Path, chunk: &Path, access: Access) -> Result<()> {
+        let path = dir.join(self.name);
+        if fs::hard_link(&path, chunk.join(self.name)).is_ok() {
+            return Ok(());
+        }
+        // The file system may have no such links.
+        let mut text = regular_file::open(&path).map_err(Error::read(&path))?;
+        self.write(chunk, access, |out| io::copy(&mut text, out).map(drop))
     }
 
     /// Writes the text in `dir`, completely or not at all.
@@ -152,7 +163,6 @@ impl<R: BufRead> Lines<R> {
 mod tests {
     use super::*;
     use rustix::fs::{mknodat, FileType, Mode, CWD};
-    use std::fs;
 
     fn refusal<T>(result: Result<T>) -> String {
         result.err().expect("a refusal").to_string()
@@ -180,6 +190,25 @@ mod tests {
             assert_eq!(lines.next_line().unwrap(), None);
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), ALL.len());
+    }
+
+    #[test]
+    fn a_chunk_keeps_its_text_without_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let (above, chunk) = (dir.path().join("above"), dir.path().join("above/chunk"));
+        fs::create_dir_all(&chunk).unwrap();
+        SYMBOLS
+            .write(&above, Access::default(), |out| out.write_all(b"names\n"))
+            .unwrap();
+        // The second time it exists.
+        for _ in 0..2 {
+            SYMBOLS.share(&above, &chunk, Access::default()).unwrap();
+        }
+        let moved = dir.path().join("moved");
+        fs::rename(&chunk, &moved).unwrap();
+        fs::remove_dir_all(&above).unwrap();
+        let mut lines = SYMBOLS.open_of_chunks(&moved).unwrap().unwrap();
+        assert_eq!(lines.head().unwrap(), "names");
     }
 
     #[test]

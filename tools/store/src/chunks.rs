@@ -6,7 +6,7 @@
 //! The name shows the state of a chunk: `.chunk-000001.new` is being written, or its writer was killed;
 //! `chunk-000001` is complete; `.chunk-000001.old` is being removed.
 
-use crate::beside::RECORDING;
+use crate::beside;
 use crate::folder::temporary;
 use crate::output::Output;
 use ctf::{StreamName, METADATA};
@@ -251,9 +251,8 @@ fn is_part(entry: &fs::DirEntry) -> io::Result<bool> {
         name.to_str()
             .is_some_and(|name| name.parse::<StreamName>().is_ok())
     };
-    let is_known = [METADATA, &*temporary(METADATA), RECORDING.name]
-        .iter()
-        .any(|known| name == *known);
+    let is_text = beside::ALL.iter().any(|text| name == text.name);
+    let is_known = is_text || name == METADATA || name == *temporary(METADATA);
     Ok(entry.file_type()?.is_file() && (is_known || is_stream(&name)))
 }
 

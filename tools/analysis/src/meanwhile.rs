@@ -97,8 +97,8 @@ impl Meanwhile {
         });
     }
 
-    fn function(&self, address: u64) -> String {
-        match self.symbols.kernel(address) {
+    fn function(&self, time: u64, address: u64) -> String {
+        match self.symbols.kernel(self.clock.nanoseconds(time), address) {
             Some(symbol) => symbol.name.clone(),
             None => format!("{address:#x}"),
         }
@@ -125,7 +125,7 @@ impl Analysis for Meanwhile {
                 .layout
                 .field("ip")
                 .and_then(|field| bits(event.value(field)));
-            let function = ip.map_or_else(String::new, |ip| self.function(ip));
+            let function = ip.map_or_else(String::new, |ip| self.function(now.time, ip));
             *self.samples.entry(function).or_default() += 1;
         }
         let is_stack = is_told || measured != Latency::Timer && name == Stacks::EVENT;
@@ -134,7 +134,9 @@ impl Analysis for Meanwhile {
         }
         if let Some((_, stacks)) = self.events.get(which) {
             let frames = stacks.frames(event, Side::Kernel);
-            self.stack = frames.map(|frame| self.function(frame.code())).collect();
+            self.stack = frames
+                .map(|frame| self.function(now.time, frame.code()))
+                .collect();
         }
     }
 
@@ -184,7 +186,7 @@ impl Analysis for Meanwhile {
         samples.sort_by(|(a, many), (b, more)| more.cmp(many).then_with(|| a.cmp(b)));
         let known = self.known.unwrap_or(self.delay.end);
         let place = match self.delay.what {
-            What::Timer { ip } => Some(self.function(ip)),
+            What::Timer { ip } => Some(self.function(self.delay.told, ip)),
             What::Wakeup { .. } | What::Preempt { .. } => None,
         };
         Box::new(Case {

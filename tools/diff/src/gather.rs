@@ -157,8 +157,8 @@ impl Figures {
 pub struct Gather {
     to: Rc<RefCell<Gathered>>,
     symbols: Rc<Symbols>,
-    /// Names of the functions at these addresses.
-    functions: HashMap<i128, Rc<str>>,
+    /// The time 0 of the trace's clock, since the epoch.
+    epoch: i128,
     /// Meaning of each table's rows, and the places of their cells.
     tables: Vec<Option<Table>>,
 }
@@ -189,11 +189,11 @@ enum Says {
 
 impl Gather {
     /// For the figures of a trace with these symbols.
-    pub fn new(to: Gathered, symbols: Symbols) -> Self {
+    pub fn new(to: Gathered, symbols: Symbols, epoch: i128) -> Self {
         Self {
             to: Rc::new(RefCell::new(to)),
             symbols: Rc::new(symbols),
-            functions: HashMap::new(),
+            epoch,
             tables: Vec::new(),
         }
     }
@@ -261,15 +261,14 @@ impl Rows for Gather {
                 let Cell::Integer(address) = cell(table.name) else {
                     return Ok(());
                 };
-                let symbols = &self.symbols;
-                let name = self.functions.entry(*address).or_insert_with(|| {
-                    let symbol = symbols.kernel(*address as u64);
-                    let address = || format!("{address:#x}");
-                    symbol
-                        .map_or_else(address, |symbol| symbol.name.clone())
-                        .into()
-                });
-                to.add(Kind::FunctionCalls, name, begin(), duration);
+                let at = u64::try_from(i128::from(ns) - self.epoch).unwrap_or(0);
+                match self.symbols.kernel(at, *address as u64) {
+                    Some(symbol) => to.add(Kind::FunctionCalls, &symbol.name, begin(), duration),
+                    None => {
+                        let name = format!("{address:#x}");
+                        to.add(Kind::FunctionCalls, &name, begin(), duration);
+                    }
+                }
             }
             (Says::Probed(name), _) => to.add(Kind::FunctionCalls, name, begin(), duration),
             (Says::Losses, _) => to.lose(ns, duration.unwrap_or(0)),

@@ -104,7 +104,8 @@ fn gather(
     stop: &mut dyn FnMut() -> io::Result<()>,
 ) -> anyhow::Result<(Gathered, Losses)> {
     let bar = progress::reading(trace.bytes)?;
-    let gather = Gather::new(figures, Symbols::of(dir, &trace.metadata));
+    let epoch = trace.metadata.clock.since_epoch(0);
+    let gather = Gather::new(figures, Symbols::of(dir, &trace.metadata), epoch);
     let progress = |bytes| {
         bar.inc(bytes);
         stop()

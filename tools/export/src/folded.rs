@@ -96,7 +96,7 @@ impl Folded {
         }
         // The suffix by which flame graphs recognize kernel functions.
         for frame in stacks.frames(event, Side::Kernel).rev() {
-            match symbols.kernel(frame.code()) {
+            match symbols.kernel(now.ns, frame.code()) {
                 Some(symbol) => write!(line, ";{}_[k]", symbol.name)?,
                 None => write!(line, ";{:#x}_[k]", frame.address)?,
             }

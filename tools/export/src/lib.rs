@@ -14,6 +14,7 @@ mod folder;
 mod format;
 mod ftrace;
 mod lttng;
+mod nameless;
 mod names;
 mod output;
 mod pass;
@@ -26,6 +27,7 @@ mod values;
 
 pub use choice::Choice;
 pub use csv_row::CsvRow;
+pub use nameless::Nameless;
 pub use names::save_names;
 pub use output::{Output, Target};
 pub use pass::Exported;

@@ -3,6 +3,7 @@
 //! Names of the functions in a trace, saved with the trace.
 
 use super::format::{Format, Loss, Now};
+use super::nameless::Nameless;
 use super::pass;
 use super::Choice;
 use analysis::{bits, key, EventKey};
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 use store::Trace;
-use symbols::{Names, Place, Servers, Side, Stacks, Symbols};
+use symbols::{Names, Place, Recorded, Servers, Side, Stacks, Symbols};
 use system::access::Access;
 use terminal::progress;
 
@@ -26,18 +27,25 @@ struct Functions {
     code: HashMap<EventKey, Vec<usize>>,
     symbols: Symbols,
     names: Names,
+    nameless: Nameless,
 }
 
-/// Saves the names of functions beside the trace in `dir`: functions in call stacks, and functions that events
-/// are about. If this machine lacks symbols of a program, the function requests them from `servers`.
-pub fn save_names(dir: &Path, servers: Option<Servers>, access: Access) -> anyhow::Result<()> {
+/// Saves the names of functions beside the trace in `dir`, which has its mappings already: functions in call stacks, and
+/// functions that events are about. `recorded` has the code of the time of the recording. If this machine lacks symbols
+/// of a program, the function requests them from `servers`. Returns what is missing.
+pub fn save_names(
+    dir: &Path,
+    recorded: &Recorded,
+    servers: Option<Servers>,
+    access: Access,
+) -> anyhow::Result<Nameless> {
     let trace = Trace::open(dir)?;
     let choice = Choice::default();
     let chosen = choice.events(&trace.metadata)?;
     let classes = trace.metadata.streams.iter();
     let layouts = classes.clone().flat_map(|class| class.events.values());
     let code = |layout: &EventLayout| CODE.iter().filter_map(|name| layout.field(name)).collect();
-    let mut symbols = Symbols::of(dir, &trace.metadata);
+    let mut symbols = Symbols::recorded(dir, &trace.metadata, recorded)?;
     if let Some(servers) = servers {
         symbols.ask(servers);
     }
@@ -46,6 +54,7 @@ pub fn save_names(dir: &Path, servers: Option<Servers>, access: Access) -> anyho
         code: layouts.map(|layout| (key(layout), code(layout))).collect(),
         symbols,
         names: Names::default(),
+        nameless: Nameless::default(),
     };
     let bar = progress::reading(trace.bytes)?;
     let (none, progress) = (&mut io::sink(), |bytes| {
@@ -54,14 +63,20 @@ pub fn save_names(dir: &Path, servers: Option<Servers>, access: Access) -> anyho
     });
     pass::read(&trace, &choice, chosen, &mut functions, none, progress)?;
     bar.finish_and_clear();
-    Ok(functions.names.save(dir, trace.metadata.uuid, access)?)
+    functions.names.save(dir, trace.metadata.uuid, access)?;
+    Ok(functions.nameless)
 }
 
 impl Functions {
-    fn kernel(&mut self, code: u64) {
-        if let Some(symbol) = self.symbols.kernel(code) {
-            if !self.names.kernel.contains(symbol) {
-                self.names.kernel.insert(symbol.clone());
+    fn kernel(&mut self, ns: u64, code: u64) {
+        if let Some((image, symbol)) = self.symbols.image(ns, code) {
+            let functions = self
+                .names
+                .kernel
+                .entry((image.from, image.until))
+                .or_default();
+            if !functions.contains(symbol) {
+                functions.insert(symbol.clone());
             }
         }
     }
@@ -72,10 +87,18 @@ impl Functions {
         };
         let Some(Place {
             file,
-            function: Some(function),
+            function,
+            is_gone,
             ..
         }) = self.symbols.user(task.tid, now.ns, code)
         else {
+            return;
+        };
+        self.nameless.add(file, function.is_some(), is_gone);
+        let Some(function) = function else {
+            if is_gone && !self.names.gone.contains(file) {
+                self.names.gone.insert(file.clone());
+            }
             return;
         };
         let functions = match self.names.files.get_mut(file) {
@@ -92,7 +115,7 @@ impl Format for Functions {
     fn event(&mut self, event: &Event<'_>, now: &Now<'_>, _out: &mut dyn Write) -> io::Result<()> {
         let stacks = self.stacks[event.layout.stream_id as usize];
         for frame in stacks.frames(event, Side::Kernel) {
-            self.kernel(frame.code());
+            self.kernel(now.ns, frame.code());
         }
         for frame in stacks.frames(event, Side::User) {
             self.user(now, frame.code());
@@ -104,7 +127,7 @@ impl Format for Functions {
             .collect();
         for code in code {
             match Side::of(code) {
-                Side::Kernel => self.kernel(code),
+                Side::Kernel => self.kernel(now.ns, code),
                 Side::User => self.user(now, code),
             }
         }

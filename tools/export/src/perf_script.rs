@@ -72,7 +72,7 @@ impl PerfScript {
         for frame in stacks.frames(event, Side::Kernel) {
             let address = frame.address;
             write!(line, "\t{address:>16x} ")?;
-            match symbols.kernel(frame.code()) {
+            match symbols.kernel(now.ns, frame.code()) {
                 Some(symbol) => {
                     let module = symbol.module.as_deref().unwrap_or("kernel.kallsyms");
                     let offset = address - symbol.address;
@@ -89,6 +89,7 @@ impl PerfScript {
                     file,
                     offset,
                     function: Some(function),
+                    ..
                 }) => {
                     let offset = offset - function.offset + u64::from(frame.is_caller);
                     writeln!(line, "{}+{offset:#x} ({})", function.name, file.shown())?;

@@ -230,7 +230,7 @@ impl Pprof {
         let stacks = self.stacks[event.layout.stream_id as usize];
         let mut locations = Vec::new();
         for frame in stacks.frames(event, Side::Kernel) {
-            let symbol = self.symbols.kernel(frame.code());
+            let symbol = self.symbols.kernel(now.ns, frame.code());
             let name = symbol.map(|symbol| symbol.name.clone());
             let module = symbol.and_then(|symbol| symbol.module.as_deref());
             let file = format!("[{}]", module.unwrap_or("kernel.kallsyms"));
@@ -245,9 +245,10 @@ impl Pprof {
                     file,
                     offset,
                     function,
+                    ..
                 }) => (
                     file.path.clone(),
-                    file.build_id.clone(),
+                    file.build_id().map(str::to_owned),
                     function.map(|function| function.name.clone()),
                     offset,
                 ),

@@ -77,7 +77,7 @@ impl Text {
             for frame in frames {
                 let address = frame.address;
                 match side {
-                    Side::Kernel => match symbols.kernel(frame.code()) {
+                    Side::Kernel => match symbols.kernel(now.ns, frame.code()) {
                         Some(symbol) => writeln!(line, " => {}", symbol.name)?,
                         None => writeln!(line, " => {address:#x}")?,
                     },
@@ -107,6 +107,7 @@ fn user_frame(
             function: Some(function),
             file,
             offset,
+            ..
         }) => {
             let offset = offset - function.offset + behind;
             let (name, file) = (&function.name, file.shown());

@@ -153,7 +153,7 @@ impl Source {
             );
         }
         for frame in stacks.frames(event, Side::Kernel).rev().filter(is_code) {
-            code.push(match symbols.kernel(frame.code()) {
+            code.push(match symbols.kernel(ns, frame.code()) {
                 Some(symbol) => {
                     let module = symbol.module.as_deref().unwrap_or("kernel");
                     format!("{} [{module}]", symbol.name)

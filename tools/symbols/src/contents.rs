@@ -26,10 +26,15 @@ pub struct Contents {
 impl Contents {
     /// Opens the file at `path`, if it is a regular one.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self {
-            cache: ReadCache::new(regular_file::open(path)?),
+        Ok(Self::of(regular_file::open(path)?))
+    }
+
+    /// The contents of a regular file.
+    pub fn of(file: File) -> Self {
+        Self {
+            cache: ReadCache::new(file),
             left: MOST.into(),
-        })
+        }
     }
 
     /// Accounts for this number of bytes. Refuses them if the total is too large.

@@ -53,7 +53,7 @@ impl Servers {
 }
 
 fn find(what: &str, file: &MappedFile) -> Option<PathBuf> {
-    let id = file.build_id.as_deref()?;
+    let id = file.build_id()?;
     // Other characters could look like an option or a path.
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;

@@ -5,8 +5,9 @@
 use super::contents::Contents;
 use super::debuginfod::Servers;
 use super::mappings::MappedFile;
-use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::fmt::{self, Write};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use terminal::printable;
 
@@ -47,23 +48,18 @@ fn id_of(elf: &Elf<'_>) -> Option<String> {
     }))
 }
 
-/// The functions of a file, sorted. [`None`]: the file is missing, or is no program or library. A file of this path
-/// with another build id, or with one where none is expected, is another file. `servers` are asked for files that
-/// this machine does not have.
-pub fn functions(file: &MappedFile, servers: Option<Servers>) -> Option<Vec<Function>> {
-    let path = Path::new(&file.path);
-    functions_of(path, file, servers).or_else(|| {
-        let path = servers?.executable(file)?;
-        functions_of(&path, file, servers)
-    })
-}
-
-fn functions_of(path: &Path, file: &MappedFile, servers: Option<Servers>) -> Option<Vec<Function>> {
-    let contents = Contents::open(path).ok()?;
+/// The functions of an open file, sorted. [`None`]: it has another build id than the mapped file, or is no program or
+/// library. If the mapped file has no build id, the caller knows that the open file is the same. `servers` are asked for
+/// debug information that this machine does not have.
+pub fn functions(
+    opened: File,
+    file: &MappedFile,
+    servers: Option<Servers>,
+) -> Option<Vec<Function>> {
+    let contents = Contents::of(opened);
     let elf: Elf<'_> = object::File::parse(&contents).ok()?;
     let own = id_of(&elf);
-    // A container's file without a build id may differ from the file with its path here.
-    if own != file.build_id {
+    if file.build_id().is_some_and(|id| own.as_deref() != Some(id)) {
         return None;
     }
     let segments: Vec<_> = elf
@@ -84,7 +80,7 @@ fn functions_of(path: &Path, file: &MappedFile, servers: Option<Servers>) -> Opt
         let is_own = own.is_some() && id_of(&debug) == own;
         is_own.then(|| functions.extend(symbols(&contents, &debug, in_file)))
     };
-    let here = debug_files(path, &elf, own.as_deref());
+    let here = debug_files(Path::new(&file.path), &elf, own.as_deref());
     let is_found = here.into_iter().find_map(&mut debug_symbols).is_some();
     if !is_found && elf.symbol_table().is_none() {
         servers
@@ -94,11 +90,17 @@ fn functions_of(path: &Path, file: &MappedFile, servers: Option<Servers>) -> Opt
     Some(sorted(functions))
 }
 
+/// A function, and its size at most: up to the end of its section.
+struct Bounded {
+    function: Function,
+    most: u64,
+}
+
 fn symbols(
     contents: &Contents,
     elf: &Elf<'_>,
     in_file: impl Fn(u64) -> Option<u64>,
-) -> Vec<Function> {
+) -> Vec<Bounded> {
     let symbols = elf.symbols().chain(elf.dynamic_symbols());
     let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text);
     let function = |symbol: object::Symbol<'_, '_, _>| {
@@ -106,10 +108,18 @@ fn symbols(
         let offset = in_file(symbol.address())?;
         let name = printable(&demangled(name));
         contents.spend(name.len() as u64).ok()?;
-        Some(Function {
+        let section = elf.section_by_index(symbol.section_index()?).ok();
+        let end = section.map_or(0, |section| {
+            section.address().saturating_add(section.size())
+        });
+        let function = Function {
             offset,
             size: symbol.size(),
             name,
+        };
+        Some(Bounded {
+            function,
+            most: end.saturating_sub(symbol.address()),
         })
     };
     functions
@@ -137,21 +147,23 @@ fn debug_files(path: &Path, elf: &Elf<'_>, build_id: Option<&str>) -> Vec<PathBu
     files
 }
 
-/// Sorts functions by place, one for each. A function without a size ends where the next one begins.
-fn sorted(mut functions: Vec<Function>) -> Vec<Function> {
+/// Sorts functions by place, one for each. A function without a size ends where the next one begins, or with its
+/// section.
+fn sorted(mut functions: Vec<Bounded>) -> Vec<Function> {
     // Of several functions at a place the largest counts; of several names the first in the alphabet.
-    functions.sort_by(|a, b| {
+    functions.sort_by(|Bounded { function: a, .. }, Bounded { function: b, .. }| {
         (a.offset, u64::MAX - a.size, &a.name).cmp(&(b.offset, u64::MAX - b.size, &b.name))
     });
-    functions.dedup_by_key(|function| function.offset);
+    functions.dedup_by_key(|Bounded { function, .. }| function.offset);
     let mut next = u64::MAX;
-    for function in functions.iter_mut().rev() {
+    for Bounded { function, most } in functions.iter_mut().rev() {
         if function.size == 0 {
-            function.size = next - function.offset;
+            function.size = (next - function.offset).min(*most);
         }
         next = function.offset;
     }
-    functions
+    let functions = functions.into_iter();
+    functions.map(|bounded| bounded.function).collect()
 }
 
 /// The readable form of a name in Rust and in C++. A function in C++ loses its arguments. A name whose readable form
@@ -238,9 +250,10 @@ mod tests {
         // Only the first place in it has a number.
         let file = MappedFile {
             path: file.path().to_str().unwrap().to_owned(),
-            build_id: id,
+            id,
         };
-        let found = functions(&file, None).unwrap();
+        let opened = File::open(&file.path).unwrap();
+        let found = functions(opened, &file, None).unwrap();
         assert!(
             found.iter().all(|function| function.offset == u64::MAX),
             "{found:?}"
@@ -251,38 +264,44 @@ mod tests {
     fn functions_of_this_program_are_found() {
         let this = std::env::current_exe().unwrap();
         let id = build_id(&this);
-        let own = |path: &Path, build_id: Option<&str>| MappedFile {
-            path: path.to_str().unwrap().to_owned(),
-            build_id: build_id.map(str::to_owned),
+        let functions = |path: &Path, id: Option<&str>| {
+            let file = MappedFile {
+                path: path.to_str().unwrap().to_owned(),
+                id: id.map(str::to_owned),
+            };
+            functions(File::open(path).unwrap(), &file, None)
         };
-        let functions = |path: &Path, id| functions(&own(path, id), None);
         let all = functions(&this, id.as_deref()).unwrap();
         let main = all.iter().find(|function| function.name == "main").unwrap();
         assert!(main.size > 0 && main.offset > 0);
         assert!(all
             .iter()
             .any(|f| f.name.ends_with("functions_of_this_program_are_found")));
-        assert!(id.is_some() && functions(&this, None).is_none());
         assert!(functions(&this, Some("00")).is_none());
         assert!(functions(Path::new("/etc/passwd"), None).is_none());
     }
 
     #[test]
-    fn a_function_without_a_size_ends_where_the_next_one_begins() {
+    fn a_function_without_a_size_ends_where_the_next_one_begins_or_its_section_ends() {
         let function = |offset, size, name: &str| Function {
             offset,
             size,
             name: name.to_owned(),
         };
+        let bounded = |offset, size, name| Bounded {
+            function: function(offset, size, name),
+            most: 0x18,
+        };
         let functions = sorted(vec![
-            function(0x30, 0, "c"),
-            function(0x10, 0, "a"),
-            function(0x20, 4, "b"),
-            function(0x20, 4, "a_name_of_b"),
-            function(0x20, 2, "a"),
+            bounded(0x30, 0, "c"),
+            bounded(0x10, 0, "a"),
+            bounded(0x20, 4, "b"),
+            bounded(0x20, 4, "a_name_of_b"),
+            bounded(0x20, 2, "a"),
         ]);
         assert_eq!(functions[0], function(0x10, 0x10, "a"));
         assert_eq!(functions[1], function(0x20, 4, "a_name_of_b"));
+        assert_eq!(functions[2], function(0x30, 0x18, "c"));
         assert_eq!(functions.len(), 3);
     }
 }

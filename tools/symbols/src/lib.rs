@@ -2,30 +2,35 @@
 
 //! Names of functions: the kernel's, and those of programs.
 //!
-//! The kernel's addresses change with each boot, and a program's memory is gone when it ends. So a
-//! [recorder](recorder) writes all mappings beside the trace. The names that a trace needs are [saved](saved) with it,
-//! so that the trace can be read elsewhere.
+//! An address has the name that it had when its event was recorded. The kernel's addresses change with each boot and
+//! each loaded module, and a program's memory is gone when it ends. So a [recorder](recorder) notes all changes, and
+//! keeps the files of programs open. The names that a trace needs are [saved](saved) with it, so that the trace can be
+//! read elsewhere.
 
 #![forbid(unsafe_code)]
 
 mod contents;
 mod debuginfod;
 mod elf;
+mod history;
+mod kept;
 mod kernel;
 mod mappings;
+mod perf;
 mod processes;
 mod programs;
 mod recorder;
+mod running;
 mod saved;
 mod stacks;
 
 pub use debuginfod::Servers;
 pub use elf::{build_id, functions};
-pub use kernel::KernelSymbol;
+pub use kernel::{see_modules, Image, KernelSymbol};
 pub use mappings::{MappedFile, Mappings};
 pub use programs::{Place, Programs};
-pub use recorder::Recorder;
-pub use saved::{Names, Saved};
+pub use recorder::{Recorded, Recorder};
+pub use saved::{FileNames, Names, Saved};
 pub use stacks::{Frame, Side, Stacks};
 
 use ctf::Metadata;
@@ -38,6 +43,8 @@ use terminal::say;
 pub struct Symbols {
     kernel: Kernel,
     programs: Programs,
+    /// Of a trace that is being recorded: its description, and the kernel's modules when the kernel was read.
+    live: Option<(Metadata, Vec<String>)>,
 }
 
 impl Symbols {
@@ -66,14 +73,44 @@ impl Symbols {
         Self {
             kernel,
             programs: Programs::new(mappings.unwrap_or_default(), functions),
+            live: None,
         }
+    }
+
+    /// The names that a recording found for the trace in `dir`.
+    ///
+    /// # Errors
+    ///
+    /// The mappings beside the trace cannot be read.
+    pub fn recorded(dir: &Path, metadata: &Metadata, recorded: &Recorded) -> system::Result<Self> {
+        let mappings = Mappings::read(dir, metadata)?;
+        let mut programs = Programs::new(mappings.unwrap_or_default(), Vec::new());
+        programs.keep(recorded.kept());
+        Ok(Self {
+            kernel: recorded.kernel(&metadata.clock),
+            programs,
+            live: None,
+        })
     }
 
     /// The names for a trace that is being recorded: the kernel's functions.
     pub fn running(metadata: &Metadata) -> Self {
+        let modules = kernel::modules();
         Self {
             kernel: Kernel::running(metadata),
             programs: Programs::default(),
+            live: Some((metadata.clone(), modules)),
+        }
+    }
+
+    /// Before further events of a trace that is being recorded: reads the kernel again if its modules have changed.
+    pub fn renew(&mut self) {
+        if let Some((metadata, modules)) = &mut self.live {
+            let now = kernel::modules();
+            if now != *modules {
+                self.kernel = Kernel::running(metadata);
+                *modules = now;
+            }
         }
     }
 
@@ -82,9 +119,14 @@ impl Symbols {
         self.programs.ask(servers);
     }
 
-    /// The function of the kernel that contains an address.
-    pub fn kernel(&self, address: u64) -> Option<&KernelSymbol> {
-        self.kernel.find(address)
+    /// The function of the kernel that contains an address, at a time of the trace's clock in nanoseconds.
+    pub fn kernel(&self, ns: u64, address: u64) -> Option<&KernelSymbol> {
+        Some(self.kernel.find(ns, address)?.1)
+    }
+
+    /// The same, with the image to which the function belongs.
+    pub fn image(&self, ns: u64, address: u64) -> Option<(&Image, &KernelSymbol)> {
+        self.kernel.find(ns, address)
     }
 
     /// The place in a program of an address, in the thread with this id, at a time of the trace's clock in

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! NS is CLOCK_MONOTONIC in nanoseconds; 0 means that the state existed at the start. ID is the file's build id, or
-//! `-`. In PATH a newline is `
+//! `MAJOR:MINOR:INODE` of a file without one, or `-`. In PATH a newline is `
 //! ` and a backslash `\\`. The lines of a process are in the order of their times. Lines of different CPUs need not
 //! be.
 
@@ -36,8 +36,15 @@ const HEAD: &str = "rtrace mappings 1";
 pub struct MappedFile {
     /// Its path, in the process's own name space.
     pub path: String,
-    /// Its build id in hexadecimal, if it has one.
-    pub build_id: Option<String>,
+    /// Its build id in hexadecimal; of a file without one `MAJOR:MINOR:INODE`.
+    pub id: Option<String>,
+}
+
+impl MappedFile {
+    /// Its build id.
+    pub fn build_id(&self) -> Option<&str> {
+        self.id.as_deref().filter(|id| !id.contains(':'))
+    }
 }
 
 /// The changes of all processes.
@@ -64,7 +71,7 @@ pub struct MapLine<'a> {
     pub address: u64,
     pub len: u64,
     pub offset: u64,
-    pub build_id: Option<&'a str>,
+    pub id: Option<&'a str>,
     pub path: &'a str,
 }
 
@@ -76,10 +83,10 @@ impl fmt::Display for MapLine<'_> {
             address,
             len,
             offset,
-            build_id,
+            id,
             path,
         } = self;
-        let id = build_id.unwrap_or("-");
+        let id = id.unwrap_or("-");
         let path = escaped(path);
         write!(
             f,
@@ -110,7 +117,7 @@ pub fn unescaped(text: &str) -> String {
 }
 
 /// Converts times of a file of mappings to the clock of the trace.
-struct Times {
+pub struct Times {
     /// The nanoseconds to add to a time.
     offset: i128,
 }
@@ -118,7 +125,7 @@ struct Times {
 impl Times {
     /// `monotonic` and `since_epoch` are one moment. The trace's clock has the time since the epoch at which it
     /// begins.
-    fn new(clock: &Clock, monotonic: u64, realtime: u64) -> Self {
+    pub fn new(clock: &Clock, monotonic: u64, realtime: u64) -> Self {
         let to_epoch = i128::from(realtime) - i128::from(monotonic);
         let offset = to_epoch - clock.since_epoch(0);
         // The trace's clock is the same clock. The rest of the difference is by how much it was set since.
@@ -128,7 +135,8 @@ impl Times {
         }
     }
 
-    fn trace(&self, ns: u64) -> u64 {
+    /// The time by the trace's clock; 0 stays 0.
+    pub fn trace(&self, ns: u64) -> u64 {
         if ns == 0 {
             return 0;
         }
@@ -195,9 +203,9 @@ impl Mappings {
                 let pid = number()?;
                 let mut hex = || u64::from_str_radix(words.next()?, 16).ok();
                 let (begin, len, offset) = (hex()?, hex()?, hex()?);
-                let build_id = Some(words.next()?).filter(|id| *id != "-");
+                let id = Some(words.next()?).filter(|id| *id != "-");
                 let file = MappedFile {
-                    build_id: build_id.map(str::to_owned),
+                    id: id.map(str::to_owned),
                     path: unescaped(words.next()?),
                 };
                 let file = *places.entry(file).or_insert_with_key(|file| {
@@ -262,14 +270,14 @@ mod tests {
             address: 0x1000,
             len: 0x2000,
             offset: 0x3000,
-            build_id: Some("abcd"),
+            id: Some("abcd"),
             path: "/a b\\c\nd",
         };
         let text = format!("{line}\nlost 8 3\nexec 6 12\nnews 9 x\n");
         let mappings = parse(&text).unwrap().unwrap();
         let file = &mappings.files[0];
         assert_eq!(file.path, line.path);
-        assert_eq!(file.build_id.as_deref(), line.build_id);
+        assert_eq!(file.id.as_deref(), line.id);
         assert_eq!(mappings.lost, 3);
         let map = Change::Map {
             pid: 12,

@@ -4,10 +4,15 @@
 
 use super::debuginfod::Servers;
 use super::elf::{self, Function};
+use super::kept::{is_file, mapped, Kept};
 use super::mappings::{MappedFile, Mappings};
 use super::processes::{Change, InFile, Processes};
-use std::path::Path;
+use super::saved::FileNames;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::vec;
+use system::regular_file;
 use terminal::printable;
 
 /// The code at an address of a program.
@@ -19,6 +24,8 @@ pub struct Place<'a> {
     pub offset: u64,
     /// The function there, if known.
     pub function: Option<&'a Function>,
+    /// Whether the file was removed or replaced before its functions were read.
+    pub is_gone: bool,
 }
 
 /// The programs of a trace, over time.
@@ -29,6 +36,8 @@ pub struct Programs {
     changes: vec::IntoIter<(u64, Change)>,
     next: Option<(u64, Change)>,
     files: Vec<Program>,
+    /// The files that the recording kept.
+    kept: Arc<Kept>,
     /// The servers for files that this machine does not have.
     servers: Option<Servers>,
 }
@@ -36,31 +45,65 @@ pub struct Programs {
 #[derive(Debug)]
 struct Program {
     file: MappedFile,
+    /// Where processes have its code.
+    places: Vec<(i64, u64, u64)>,
     /// The functions, sorted. [`None`]: not read yet.
-    functions: Option<Vec<Function>>,
+    names: Option<FileNames>,
 }
 
 impl Programs {
     /// Makes the programs with these functions, of files that may be missing here. The functions of other files are
     /// read on demand.
-    pub fn new(mappings: Mappings, mut known: Vec<(MappedFile, Vec<Function>)>) -> Self {
+    pub fn new(mappings: Mappings, mut known: Vec<(MappedFile, FileNames)>) -> Self {
         let is_saved = !known.is_empty();
-        let program = |file| {
+        let program = |mut file: MappedFile| {
             let known = known.iter_mut().find(|(known, _)| *known == file);
-            let functions = known.map(|(_, functions)| std::mem::take(functions));
+            let names = known.map(|(_, names)| std::mem::take(names));
+            // The kernel itself shows ` (deleted)`.
+            let is_gone = names.as_ref().is_some_and(|names| names.is_gone);
+            if is_gone && !file.path.ends_with(')') {
+                file.path.push_str(" (removed)");
+            }
             Program {
                 file,
-                functions: functions.or(is_saved.then(Vec::new)),
+                places: Vec::new(),
+                names: names.or(is_saved.then(FileNames::default)),
             }
         };
+        let mut files: Vec<_> = mappings.files.into_iter().map(program).collect();
+        for (_, change) in &mappings.changes {
+            if let Change::Map {
+                pid,
+                begin,
+                end,
+                file,
+                ..
+            } = change
+            {
+                if let Some(Program {
+                    names: None,
+                    places,
+                    ..
+                }) = files.get_mut(*file)
+                {
+                    places.push((*pid, *begin, *end));
+                }
+            }
+        }
         let mut changes = mappings.changes.into_iter();
         Self {
-            files: mappings.files.into_iter().map(program).collect(),
+            files,
             next: changes.next(),
             changes,
             processes: Processes::default(),
+            kept: Arc::default(),
             servers: None,
         }
+    }
+
+    /// From now on also reads the files that the recording kept.
+    pub fn keep(&mut self, kept: Arc<Kept>) {
+        self.kept = kept;
     }
 
     /// From now on also asks these servers.
@@ -76,26 +119,65 @@ impl Programs {
         }
         let InFile { file, offset } = self.processes.find(tid, address)?;
         let program = self.files.get_mut(file)?;
-        let functions = program
-            .functions
-            .get_or_insert_with(|| read(&program.file, self.servers));
+        let (kept, servers) = (&self.kept, self.servers);
+        let names = match &mut program.names {
+            Some(names) => names,
+            names => names.insert(read(&program.file, &program.places, kept, servers)),
+        };
+        let functions = &names.functions;
         let behind = functions.partition_point(|function| function.offset <= offset);
         let function = behind.checked_sub(1).map(|place| &functions[place]);
         Some(Place {
             file: &program.file,
             offset,
             function: function.filter(|function| offset - function.offset < function.size),
+            is_gone: names.is_gone,
         })
     }
 }
 
-/// The functions of a file, if it is still the mapped one.
-fn read(file: &MappedFile, servers: Option<Servers>) -> Vec<Function> {
-    // `[vdso]` and `//anon` are no files, but files of these names may exist.
-    if !file.path.starts_with('/') || file.path.starts_with("//") {
-        return Vec::new();
+/// Reads the functions of the mapped file. Another file with its path does not count.
+fn read(
+    file: &MappedFile,
+    places: &[(i64, u64, u64)],
+    kept: &Kept,
+    servers: Option<Servers>,
+) -> FileNames {
+    if !is_file(&file.path) {
+        return FileNames::default();
     }
-    elf::functions(file, servers).unwrap_or_default()
+    if file.id.is_none() {
+        // Any file may have its path now.
+        return FileNames::default();
+    }
+    let functions = |opened: File| elf::functions(opened, file, servers);
+    let functions = match file.build_id() {
+        Some(_) => {
+            let path = PathBuf::from(&file.path);
+            let places = places.iter();
+            let places = places.map(|(pid, begin, end)| mapped(*pid, *begin, *end));
+            let paths = [path].into_iter().chain(places);
+            let here = paths.filter_map(|path| regular_file::open(&path).ok());
+            let mut here = kept.program(file).into_iter().chain(here);
+            let fetched = || functions(regular_file::open(&servers?.executable(file)?).ok()?);
+            match here.find_map(functions) {
+                Some(functions) if !functions.is_empty() => Some(functions),
+                // The servers may have the file with its names.
+                stripped => fetched().or(stripped),
+            }
+        }
+        // It may be no program at all.
+        None => kept
+            .program(file)
+            .map(|kept| functions(kept).unwrap_or_default()),
+    };
+    match functions {
+        Some(functions) => FileNames::of(functions),
+        None => FileNames {
+            is_gone: true,
+            ..FileNames::default()
+        },
+    }
 }
 
 impl MappedFile {
@@ -120,7 +202,7 @@ mod tests {
     fn a_function_is_found_by_thread_time_and_address() {
         let file = |path: &str| MappedFile {
             path: path.to_owned(),
-            build_id: None,
+            id: None,
         };
         let map = |file| Change::Map {
             pid: 7,
@@ -142,9 +224,15 @@ mod tests {
         let known = vec![
             (
                 file("/bin/one"),
-                vec![function(0x400, "first"), function(0x420, "second")],
+                FileNames::of(vec![function(0x400, "first"), function(0x420, "second")]),
             ),
-            (file("/bin/two"), vec![function(0x410, "third")]),
+            (
+                file("/bin/two"),
+                FileNames {
+                    functions: vec![function(0x410, "third")],
+                    is_gone: true,
+                },
+            ),
         ];
         let mut programs = Programs::new(mappings, known);
         let mut name = |ns, address| {
@@ -158,7 +246,7 @@ mod tests {
             (10, 0x1010, Some("one ?")),
             (19, 0x1020, Some("one second")),
             (19, 0x2000, None),
-            (20, 0x1010, Some("two third")),
+            (20, 0x1010, Some("two (removed) third")),
         ] {
             assert_eq!(name(ns, address).as_deref(), expected, "{ns} {address:#x}");
         }

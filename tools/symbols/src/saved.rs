@@ -3,17 +3,22 @@
 //! The names that a trace needs, saved beside it as a text, with a line for each function that occurs.
 //!
 //! ```text
-//! rtrace symbols 1
+//! rtrace symbols 2
 //! trace UUID                  identity of the trace
 //! kernel
-//! ADDRESS SIZE NAME           functions of the kernel and of modules (numbers are hexadecimal)
+//! ADDRESS SIZE NAME           functions of the kernel and of modules (numbers are hexadecimal, except times)
 //! ADDRESS SIZE NAME [MODULE]
+//! kernel FROM UNTIL           functions that existed for a part of the trace
 //! file ID PATH                a file, as in the mappings
 //! OFFSET SIZE NAME            functions of the file, by their offsets in it
+//! gone ID PATH                a file that was removed or replaced before its functions were read
 //! ```
+//!
+//! FROM and UNTIL are times of the trace's clock in nanoseconds; UNTIL is `-` if the functions stayed. A text without
+//! such functions, and without such files, is `rtrace symbols 1`.
 
 use super::elf::Function;
-use super::kernel::{Kernel, KernelSymbol};
+use super::kernel::{Image, Kernel, KernelSymbol};
 use super::mappings::{escaped, unescaped, MappedFile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -24,7 +29,32 @@ use system::Result;
 use terminal::printable;
 use uuid::Uuid;
 
-const HEAD: &str = "rtrace symbols 1";
+const HEADS: [&str; 2] = ["rtrace symbols 1", "rtrace symbols 2"];
+
+/// The names of a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct FileNames {
+    /// Its functions, sorted.
+    pub functions: Vec<Function>,
+    /// Whether it was removed or replaced before its functions were read.
+    pub is_gone: bool,
+}
+
+impl FileNames {
+    /// Names of a file that was read.
+    pub fn of(functions: Vec<Function>) -> Self {
+        Self {
+            functions,
+            is_gone: false,
+        }
+    }
+}
+
+/// A time in which functions of the kernel existed.
+pub type Time = (u64, u64);
+
+/// All the time of a trace.
+const ALWAYS: Time = (0, u64::MAX);
 
 /// The saved functions.
 #[derive(Debug, Default)]
@@ -32,7 +62,7 @@ pub struct Saved {
     /// Functions of the kernel.
     pub kernel: Kernel,
     /// Functions of files.
-    pub files: Vec<(MappedFile, Vec<Function>)>,
+    pub files: Vec<(MappedFile, FileNames)>,
 }
 
 impl Saved {
@@ -46,63 +76,100 @@ impl Saved {
 
     /// Parses saved symbols. [`None`]: the text belongs to another trace.
     pub fn parse(mut lines: Lines<impl BufRead>, trace: Uuid) -> Result<Option<Self>> {
-        if lines.head()? != HEAD {
+        let head = lines.head()?;
+        if !HEADS.contains(&head) {
+            let [one, two] = HEADS;
             return Err(lines.wrong(format!(
-                "it is not `{HEAD}`: another version of rtrace wrote the file"
+                "it is not `{one}` or `{two}`: another version of rtrace wrote the file"
             )));
         }
         if lines.head()? != format!("trace {trace}") {
             return Ok(None);
         }
-        let mut kernel = Vec::new();
-        let mut files: Vec<(MappedFile, Vec<Function>)> = Vec::new();
+        let mut kernel: Vec<(Time, Vec<KernelSymbol>)> = Vec::new();
+        let mut files: Vec<(MappedFile, FileNames)> = Vec::new();
         while let Some(line) = lines.next_line()? {
-            if line == "kernel" {
+            if let Some(time) = section(line) {
+                kernel.push((time, Vec::new()));
                 continue;
             }
-            if let Some(file) = line.strip_prefix("file ") {
-                let Some((id, path)) = file.split_once(' ') else {
+            if let Some((is_gone, file)) = file(line) {
+                let Some(file) = file else {
                     return Err(lines.wrong("expected `file ID PATH`"));
                 };
-                let file = MappedFile {
-                    path: unescaped(path),
-                    build_id: Some(id.to_owned()).filter(|id| id != "-"),
+                let names = FileNames {
+                    is_gone,
+                    ..FileNames::default()
                 };
-                files.push((file, Vec::new()));
+                files.push((file, names));
                 continue;
             }
             let Some((place, size, name)) = function(line) else {
                 return Err(lines.wrong("expected `ADDRESS SIZE NAME`"));
             };
-            match files.last_mut() {
-                Some((_, functions)) => functions.push(Function {
+            if let Some((_, names)) = files.last_mut() {
+                names.functions.push(Function {
                     offset: place,
                     size,
                     name,
-                }),
-                None => {
-                    let (name, module) = match name.split_once(' ') {
-                        Some((name, module)) => (name, Some(module)),
-                        None => (&*name, None),
-                    };
-                    let module = module.map(|module| module.trim_matches(['[', ']']).to_owned());
-                    kernel.push(KernelSymbol {
-                        address: place,
-                        size,
-                        name: name.to_owned(),
-                        module,
-                    });
-                }
+                });
+                continue;
+            }
+            let (name, module) = match name.split_once(' ') {
+                Some((name, module)) => (name, Some(module)),
+                None => (&*name, None),
+            };
+            let module = module.map(|module| module.trim_matches(['[', ']']).to_owned());
+            let symbol = KernelSymbol {
+                address: place,
+                size,
+                name: name.to_owned(),
+                module,
+            };
+            match kernel.last_mut() {
+                Some((_, functions)) => functions.push(symbol),
+                None => kernel.push((ALWAYS, vec![symbol])),
             }
         }
-        for (_, functions) in &mut files {
-            functions.sort();
+        for (_, names) in &mut files {
+            names.functions.sort();
         }
+        let images = kernel.into_iter();
+        let images = images.map(|((from, until), functions)| Image::new(from, until, functions));
         Ok(Some(Self {
-            kernel: Kernel::new(kernel),
+            kernel: Kernel::new(images.collect()),
             files,
         }))
     }
+}
+
+/// The time of the functions after a line `kernel`.
+fn section(line: &str) -> Option<Time> {
+    let times = line.strip_prefix("kernel")?;
+    if times.is_empty() {
+        return Some(ALWAYS);
+    }
+    let (from, until) = times.strip_prefix(' ')?.split_once(' ')?;
+    let until = match until {
+        "-" => u64::MAX,
+        until => until.parse().ok()?,
+    };
+    Some((from.parse().ok()?, until))
+}
+
+/// The file of a line `file` or `gone`, and whether it is gone.
+fn file(line: &str) -> Option<(bool, Option<MappedFile>)> {
+    let (kind, file) = line.split_once(' ')?;
+    let is_gone = match kind {
+        "file" => false,
+        "gone" => true,
+        _ => return None,
+    };
+    let file = file.split_once(' ').map(|(id, path)| MappedFile {
+        path: unescaped(path),
+        id: Some(id.to_owned()).filter(|id| id != "-"),
+    });
+    Some((is_gone, file))
 }
 
 /// Place, size and name of a function.
@@ -117,10 +184,12 @@ fn function(line: &str) -> Option<(u64, u64, String)> {
 /// Functions that occur in a trace.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Functions of the kernel.
-    pub kernel: BTreeSet<KernelSymbol>,
+    /// Functions of the kernel, by the time in which they existed.
+    pub kernel: BTreeMap<Time, BTreeSet<KernelSymbol>>,
     /// Functions of files.
     pub files: BTreeMap<MappedFile, BTreeSet<Function>>,
+    /// Files that were removed or replaced before their functions were read.
+    pub gone: BTreeSet<MappedFile>,
 }
 
 impl Names {
@@ -132,29 +201,38 @@ impl Names {
     }
 
     fn text(&self, trace: Uuid) -> String {
-        let mut lines = vec![
-            HEAD.to_owned(),
-            format!("trace {trace}"),
-            "kernel".to_owned(),
-        ];
-        for symbol in &self.kernel {
-            let KernelSymbol {
-                address,
-                size,
-                name,
-                module,
-            } = symbol;
-            let module = module.as_ref().map(|module| format!(" [{module}]"));
-            let module = module.unwrap_or_default();
-            lines.push(format!("{address:x} {size:x} {name}{module}"));
+        let is_timed = self.kernel.keys().any(|time| *time != ALWAYS) || !self.gone.is_empty();
+        let head = HEADS[usize::from(is_timed)];
+        let mut lines = vec![head.to_owned(), format!("trace {trace}")];
+        let file_line = |kind: &str, file: &MappedFile| {
+            let id = file.id.as_deref().unwrap_or("-");
+            format!("{kind} {id} {}", escaped(&file.path))
+        };
+        for (time, functions) in &self.kernel {
+            lines.push(match *time {
+                ALWAYS => "kernel".to_owned(),
+                (from, u64::MAX) => format!("kernel {from} -"),
+                (from, until) => format!("kernel {from} {until}"),
+            });
+            for symbol in functions {
+                let KernelSymbol {
+                    address,
+                    size,
+                    name,
+                    module,
+                } = symbol;
+                let module = module.as_ref().map(|module| format!(" [{module}]"));
+                let module = module.unwrap_or_default();
+                lines.push(format!("{address:x} {size:x} {name}{module}"));
+            }
         }
         for (file, functions) in &self.files {
-            let id = file.build_id.as_deref().unwrap_or("-");
-            lines.push(format!("file {id} {}", escaped(&file.path)));
+            lines.push(file_line("file", file));
             for Function { offset, size, name } in functions {
                 lines.push(format!("{offset:x} {size:x} {name}"));
             }
         }
+        lines.extend(self.gone.iter().map(|file| file_line("gone", file)));
         lines.push(String::new());
         lines.join("\n")
     }
@@ -178,7 +256,7 @@ mod tests {
         ];
         let file = MappedFile {
             path: "/a b\nc".to_owned(),
-            build_id: Some("12ab".to_owned()),
+            id: Some("12ab".to_owned()),
         };
         let function = Function {
             offset: 0x20,
@@ -186,20 +264,51 @@ mod tests {
             name: "operator new".to_owned(),
         };
         let names = Names {
-            kernel: kernel.iter().cloned().collect(),
+            kernel: [(ALWAYS, kernel.iter().cloned().collect())].into(),
             files: [(file.clone(), [function.clone()].into())].into(),
+            ..Names::default()
         };
         let text = names.text(Uuid::nil());
+        assert!(text.starts_with("rtrace symbols 1\n"), "{text}");
         let parse = |text: &str, trace| Saved::parse(SYMBOLS.lines(text.as_bytes()), trace);
         let saved = parse(&text, Uuid::nil()).unwrap().unwrap();
+        let find = |saved: &Saved, ns, address| {
+            saved
+                .kernel
+                .find(ns, address)
+                .map(|(_, symbol)| symbol.clone())
+        };
         for known in &kernel {
-            assert_eq!(saved.kernel.find(known.address + 3), Some(known));
+            assert_eq!(find(&saved, 7, known.address + 3).as_ref(), Some(known));
         }
-        assert_eq!(saved.kernel.find(0xffff_ffff_8100_0010), None);
-        assert_eq!(saved.files, [(file, vec![function])]);
+        assert_eq!(find(&saved, 7, 0xffff_ffff_8100_0010), None);
+        assert_eq!(saved.files, [(file.clone(), FileNames::of(vec![function]))]);
         assert!(parse(&text, Uuid::from_u128(1)).unwrap().is_none());
-        let broken = text + "12 x y\n";
-        let error = parse(&broken, Uuid::nil()).unwrap_err().to_string();
-        assert!(error.contains("line 8"), "{error}");
+        for broken in ["12 x y\n", "kernel 5\n", "file ab\n", "gone ab\n"] {
+            let broken = format!("{text}{broken}");
+            let error = parse(&broken, Uuid::nil()).unwrap_err().to_string();
+            assert!(error.contains("line 8"), "{error}");
+        }
+        // Two modules at one place, and a file that was removed.
+        let other = symbol(0xffff_ffff_c000_0000, "other", Some("mod"));
+        let names = Names {
+            kernel: [
+                ((0, 20), [kernel[1].clone()].into()),
+                ((30, u64::MAX), [other.clone()].into()),
+            ]
+            .into(),
+            gone: [file.clone()].into(),
+            ..Names::default()
+        };
+        let text = names.text(Uuid::nil());
+        assert!(text.starts_with("rtrace symbols 2\n"), "{text}");
+        let saved = parse(&text, Uuid::nil()).unwrap().unwrap();
+        let at = |ns| find(&saved, ns, other.address);
+        assert_eq!(
+            [at(19), at(20), at(30)],
+            [Some(kernel[1].clone()), None, Some(other)]
+        );
+        assert_eq!(saved.files.len(), 1);
+        assert!(saved.files[0].0 == file && saved.files[0].1.is_gone);
     }
 }

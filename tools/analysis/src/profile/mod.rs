@@ -131,7 +131,7 @@ impl Sampled {
     ) {
         stack.clear();
         for frame in self.stacks.frames(event, Side::Kernel) {
-            stack.push(kernel(symbols, frame.code()));
+            stack.push(kernel(symbols, ns, frame.code()));
         }
         for frame in self.stacks.frames(event, Side::User) {
             stack.push(user(symbols, tid, ns, frame.code()));
@@ -140,7 +140,7 @@ impl Sampled {
             // Without stacks, the address of the sample still names the code that ran.
             let ip = self.ip.and_then(|ip| bits(event.value(ip)));
             stack.extend(ip.map(|ip| match Side::of(ip) {
-                Side::Kernel => kernel(symbols, ip),
+                Side::Kernel => kernel(symbols, ns, ip),
                 Side::User => user(symbols, tid, ns, ip),
             }));
         }
@@ -228,8 +228,8 @@ impl Analysis for Profile {
     }
 }
 
-fn kernel(symbols: &Symbols, code: u64) -> Named {
-    match symbols.kernel(code) {
+fn kernel(symbols: &Symbols, ns: u64, code: u64) -> Named {
+    match symbols.kernel(ns, code) {
         Some(symbol) => Named {
             name: symbol.name.clone(),
             object: format!("[{}]", symbol.module.as_deref().unwrap_or("kernel")),

@@ -5,7 +5,7 @@
 //! - `.recording`: an accepted text, written again and parsed, gives the same `Recording`; sums do not overflow;
 //! - `.maps`: accepted maps can be shown in each form and order;
 //! - `.mappings`: accepted mappings give an answer to any query;
-//! - `.symbols`: a function is found only inside its range.
+//! - `.symbols`: a function is found only inside its range and its time.
 
 use super::stats::tables;
 use consumer::State;
@@ -112,12 +112,17 @@ fn symbols(data: &[u8]) {
         return;
     };
     for address in [0, 0x10, 0xffff_ffff_8100_0000, u64::MAX] {
-        if let Some(symbol) = saved.kernel.find(address) {
+        for ns in [0, 1, 1 << 40, u64::MAX - 1] {
+            let Some((image, symbol)) = saved.kernel.find(ns, address) else {
+                continue;
+            };
+            assert!((image.from..image.until).contains(&ns));
             assert!(symbol.address <= address);
             assert!(!symbol.name.contains(char::is_control));
         }
     }
-    for (_, functions) in &saved.files {
+    for (_, names) in &saved.files {
+        let functions = &names.functions;
         assert!(functions.is_sorted());
         let is_plain = |name: &str| !name.contains(char::is_control);
         assert!(functions.iter().all(|function| is_plain(&function.name)));

@@ -48,6 +48,7 @@ pub fn start(place: &Place, config: &Config, ensure: bool) -> anyhow::Result<()>
         None => Some(Earlier::note(&session, &setup.tasks)?),
     };
     setup.apply(&session)?;
+    symbols::see_modules();
     patience::start_or_die(&session)?;
     if let Some(earlier) = earlier {
         earlier.forget();

@@ -2,6 +2,7 @@
 
 //! `rtrace record`: a complete recording in one command.
 
+mod names;
 pub mod snapshot;
 mod snapshots;
 mod writer;
@@ -26,7 +27,6 @@ use anyhow::{bail, Context};
 use consumer::{Consumer, Sink, Source, State, Totals, Written};
 use control::{LiveTrace, Session};
 use ctf::StreamName;
-use export::save_names;
 use network::{Destination, Directory, Notice};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::os::fd::{AsFd, OwnedFd};
@@ -134,6 +134,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         symbols::Recorder::begin(&directory.path).map(|symbols| (directory, symbols))
     });
     let symbols = symbols.transpose()?;
+    symbols::see_modules();
     watch.begin()?;
     if !options.setup.maps.is_empty() {
         // The maps have counted since their definition.
@@ -151,7 +152,7 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         (None, Some(writer)) => stream(options, session, stop, writer, begin),
         (None, None) => flight_recorder(options, session, stop, begin),
     }?;
-    let saved = symbols.map(|(directory, symbols)| save_symbols(directory, symbols, servers));
+    let saved = symbols.map(|(directory, symbols)| names::save(directory, symbols, servers));
     if let Some(Err(error)) = saved {
         // The trace is complete all the same, and rtrace must wait for the command.
         say(format_args!("names of functions are missing: {error:#}"));
@@ -184,20 +185,6 @@ fn claim(options: &mut Record) -> system::Result<Option<Claim>> {
         });
     }
     Ok(Some(claim))
-}
-
-/// Writes the names of functions in the trace beside the trace, if there is a trace.
-fn save_symbols(
-    directory: &Directory,
-    symbols: symbols::Recorder,
-    servers: Option<symbols::Servers>,
-) -> anyhow::Result<()> {
-    let Directory { path, options } = directory;
-    let Some(uuid) = options.held(path)? else {
-        return Ok(());
-    };
-    symbols.end(path, uuid, options.access)?;
-    save_names(path, servers, options.access)
 }
 
 /// Result of a recording.

@@ -82,6 +82,7 @@ pub fn look<T>(
     let patience = setup.functions.patience();
     exclude()?;
     setup.functions.check_signals(&mut signals)?;
+    symbols::see_modules();
     patience::start(session, &mut signals, patience.as_ref())?;
     let stop = StopOnDrop { session, patience };
     // The kernel looks for signals before a step. A signal may have arrived during the last step.

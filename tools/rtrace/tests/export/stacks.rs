@@ -146,6 +146,32 @@ fn functions_have_the_names_that_were_saved() {
 }
 
 #[test]
+fn the_time_of_the_event_decides_between_modules_at_one_place() {
+    let dir = TempDir::new().unwrap();
+    stacks(dir.path());
+    let trace = synthetic::uuid_text(synthetic::UUID);
+    let mappings =
+        format!("rtrace mappings 1\ntrace {trace}\nclock 1 1\nmap 0 7 0 10 0 ab /bin/task\n");
+    fs::write(dir.path().join(".mappings"), mappings).unwrap();
+    // The time of the second event, in nanoseconds.
+    let change = 1_000_002_000;
+    let symbols = format!(
+        "rtrace symbols 2\ntrace {trace}\nkernel\n8 8 outer\n\
+         kernel 0 {change}\n20 10 before [one]\nkernel {change} -\n20 10 after [two]\n\
+         gone ab /bin/task\n"
+    );
+    fs::write(dir.path().join(".symbols"), symbols).unwrap();
+    let gone = "[task (removed)]";
+    assert_eq!(
+        text(&["folded"], dir.path()),
+        format!(
+            "my_task;{gone} 1\nmy_task;{gone};{gone};outer_[k];after_[k] 1\n\
+             my_task;{gone};{gone};outer_[k];before_[k] 1\nswapper;0x10_[k] 1\n"
+        )
+    );
+}
+
+#[test]
 fn names_that_anybody_may_have_chosen_do_no_harm() {
     let dir = TempDir::new().unwrap();
     stacks(dir.path());

@@ -182,6 +182,9 @@ impl View for Graph {
         let Some(described) = &mut self.described else {
             return Ok(());
         };
+        if let Item::Packet(_) = item {
+            described.symbols.renew();
+        }
         let (mut unprinted, is_tree) = (String::new(), self.summary.is_none());
         let out = match is_tree {
             true => &mut self.output.text,
@@ -264,7 +267,8 @@ impl Described {
         let cpu = self.engine.schedule().number(happened.cpu);
         let place = Place { cpu, who: &who };
         let symbols = &self.symbols;
-        let name = |field| name(symbols, address(event.value(field)));
+        let ns = self.clock.nanoseconds(event.timestamp);
+        let name = |field| name(symbols, ns, address(event.value(field)));
         let call = |function, depth| Call {
             function: address(event.value(function)),
             depth: integer(event.value(depth)).map_or(0, |depth| depth as u32),
@@ -321,9 +325,9 @@ fn table_of(out: &mut String, durations: HashMap<String, Durations>, rows: usize
     writeln!(out, "\n{}", accuracy(COARSE_ERROR))
 }
 
-/// The name of the function at an address, or the address.
-fn name(symbols: &Symbols, address: u64) -> String {
-    match symbols.kernel(address) {
+/// The name of the function at an address then, or the address.
+fn name(symbols: &Symbols, ns: u64, address: u64) -> String {
+    match symbols.kernel(ns, address) {
         Some(symbol) => symbol.name.clone(),
         None => format!("{address:#x}"),
     }

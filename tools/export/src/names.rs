@@ -31,11 +31,12 @@ struct Functions {
 }
 
 /// Saves the names of functions beside the trace in `dir`, which has its mappings already: functions in call stacks, and
-/// functions that events are about. `recorded` has the code of the time of the recording. If this machine lacks symbols
-/// of a program, the function requests them from `servers`. Returns what is missing.
+/// functions that events are about. `recorded` has the code of the time of the recording; without it, only functions of
+/// the running kernel have names. If this machine lacks symbols of a program, the function requests them from `servers`.
+/// Returns what is missing.
 pub fn save_names(
     dir: &Path,
-    recorded: &Recorded,
+    recorded: Option<&Recorded>,
     servers: Option<Servers>,
     access: Access,
 ) -> anyhow::Result<Nameless> {
@@ -44,14 +45,24 @@ pub fn save_names(
     let chosen = choice.events(&trace.metadata)?;
     let classes = trace.metadata.streams.iter();
     let layouts = classes.clone().flat_map(|class| class.events.values());
-    let code = |layout: &EventLayout| CODE.iter().filter_map(|name| layout.field(name)).collect();
-    let mut symbols = Symbols::recorded(dir, &trace.metadata, recorded)?;
+    let code = |layout: &EventLayout| -> Vec<usize> {
+        CODE.iter().filter_map(|name| layout.field(name)).collect()
+    };
+    let code: HashMap<_, _> = layouts.map(|layout| (key(layout), code(layout))).collect();
+    let has_code = code.values().any(|fields| !fields.is_empty());
+    if recorded.is_none() && !has_code && Stacks::of_all(&trace.metadata).is_none() {
+        return Ok(Nameless::default());
+    }
+    let mut symbols = match recorded {
+        Some(recorded) => Symbols::recorded(dir, &trace.metadata, recorded)?,
+        None => Symbols::of(dir, &trace.metadata),
+    };
     if let Some(servers) = servers {
         symbols.ask(servers);
     }
     let mut functions = Functions {
         stacks: classes.map(Stacks::of).collect(),
-        code: layouts.map(|layout| (key(layout), code(layout))).collect(),
+        code,
         symbols,
         names: Names::default(),
         nameless: Nameless::default(),

@@ -65,7 +65,7 @@ pub struct RecordArgs {
     /// They are then known after the next boot and on another machine. The recording also has the mappings of
     /// programs, without which their functions are unknown.
     #[arg(hide_short_help = true)]
-    #[arg(long, conflicts_with = "snapshot_on")]
+    #[arg(long)]
     pub symbols: bool,
 
     /// Ask the servers in $DEBUGINFOD_URLS for symbols that this machine lacks

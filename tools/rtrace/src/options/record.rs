@@ -160,9 +160,8 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
         can_rotate(channels, &conditions).map_err(wrong)?;
     }
     add_state(&mut config.setup)?;
-    // Snapshots and receivers have no place for names of functions.
-    let has_place = args.connect.is_none() && conditions.snapshot_on.is_empty();
-    let symbols = args.symbols || args.setup.call_graph && has_place;
+    // A receiver has no place for names of functions.
+    let symbols = args.symbols || args.setup.call_graph && args.connect.is_none();
     if args.connect.is_some() && !config.setup.maps.is_empty() {
         return Err(wrong(
             "--map cannot be used with --connect: a receiver takes no maps",

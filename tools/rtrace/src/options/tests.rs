@@ -374,8 +374,8 @@ fn perfs_letters_are_taken() {
     let record = recorded("-g --context pid,callstack-user");
     let contexts = ["pid", "callstack-user", "callstack-kernel"];
     assert_eq!(record.setup.contexts.unwrap().value, contexts);
-    let record = recorded("-g --overwrite --snapshot-on signal:USR1");
-    assert!(!record.symbols);
+    assert!(recorded("-g --overwrite --snapshot-on signal:USR1").symbols);
+    assert!(!recorded("-g --connect host:1").symbols);
 }
 
 #[test]

@@ -152,7 +152,8 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         (None, Some(writer)) => stream(options, session, stop, writer, begin),
         (None, None) => flight_recorder(options, session, stop, begin),
     }?;
-    let saved = symbols.map(|(directory, symbols)| names::save(directory, symbols, servers));
+    let saved = symbols
+        .map(|(directory, symbols)| names::save(directory, snapshots.is_some(), symbols, servers));
     if let Some(Err(error)) = saved {
         // The trace is complete all the same, and rtrace must wait for the command.
         say(format_args!("names of functions are missing: {error:#}"));

@@ -18,7 +18,7 @@ const DEBUG: &str = "/usr/lib/debug";
 const ID_MAX: usize = 64;
 
 /// The maximum length of a name, in bytes.
-const NAME_MAX: usize = 4096;
+pub const NAME_MAX: usize = 4096;
 
 /// A function of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

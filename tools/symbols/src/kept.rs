@@ -14,6 +14,7 @@ use system::regular_file;
 #[derive(Debug)]
 pub struct Kept {
     files: HashMap<MappedFile, Option<Program>>,
+    maps: HashMap<MappedFile, File>,
     /// The number of files that may still be kept.
     left: u64,
 }
@@ -30,6 +31,7 @@ impl Default for Kept {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(1 << 16);
         Self {
             files: HashMap::new(),
+            maps: HashMap::new(),
             // The rest is for the recording itself.
             left: limit / 2,
         }
@@ -85,11 +87,21 @@ impl Kept {
         entry.insert(kept);
     }
 
+    /// Keeps the names that a process gives to its code.
+    pub fn keep_map(&mut self, map: MappedFile, file: File) {
+        self.maps.insert(map, file);
+    }
+
     /// The kept program or library, if nothing has changed its contents.
     pub fn program(&self, file: &MappedFile) -> Option<File> {
         let program = self.files.get(file)?.as_ref()?;
         let is_same = changed(&program.file) == Some(program.changed);
         program.file.try_clone().ok().filter(|_| is_same)
+    }
+
+    /// The kept names of a process's code.
+    pub fn map(&self, file: &MappedFile) -> Option<&File> {
+        self.maps.get(file)
     }
 }
 

@@ -57,13 +57,15 @@ struct Process {
 
 /// Areas by their begin. They do not overlap, and none is empty. A trace may contain any offset, so sums of offsets
 /// wrap around.
-type Memory = BTreeMap<u64, Area>;
+pub type Memory = BTreeMap<u64, Area>;
 
+/// Contents of memory from an address to `end`.
 #[derive(Clone, Copy, Debug)]
-struct Area {
-    end: u64,
-    offset: u64,
-    file: usize,
+pub struct Area {
+    pub end: u64,
+    /// The offset in the file.
+    pub offset: u64,
+    pub file: usize,
 }
 
 impl Processes {
@@ -148,7 +150,7 @@ impl Processes {
 }
 
 /// Replaces the areas in the place of a new area.
-fn map(memory: &mut Memory, begin: u64, area: Area) {
+pub fn map(memory: &mut Memory, begin: u64, area: Area) {
     let before = memory.range(..begin).next_back();
     if let Some((old_begin, old)) = before.map(|(begin, area)| (*begin, *area)) {
         if old.end > begin {

@@ -6,6 +6,7 @@ use super::debuginfod::Servers;
 use super::elf::{self, Function};
 use super::kept::{is_file, mapped, Kept};
 use super::mappings::{MappedFile, Mappings};
+use super::perf_map;
 use super::processes::{Change, InFile, Processes};
 use super::saved::FileNames;
 use std::fs::File;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec;
 use system::regular_file;
-use terminal::printable;
+use terminal::{printable, say};
 
 /// The code at an address of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +144,13 @@ fn read(
     kept: &Kept,
     servers: Option<Servers>,
 ) -> FileNames {
+    if let Some(map) = kept.map(file) {
+        let functions = perf_map::functions(map).unwrap_or_else(|error| {
+            say(format_args!("{}: {error}", file.shown()));
+            Vec::new()
+        });
+        return FileNames::of(functions);
+    }
     if !is_file(&file.path) {
         return FileNames::default();
     }

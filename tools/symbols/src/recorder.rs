@@ -4,8 +4,9 @@
 //! records for perf.
 
 use super::history::{History, Snapshot};
-use super::kept::Kept;
+use super::kept::{is_made, Kept};
 use super::kernel::Kernel;
+use super::made::Made;
 use super::mappings::{self, MapLine, MappedFile, Times};
 use super::perf::{Change, Cpus};
 use super::running;
@@ -53,6 +54,7 @@ struct Watch {
     lines: BufWriter<File>,
     history: History,
     kept: Kept,
+    made: Made,
 }
 
 impl Recorder {
@@ -65,6 +67,7 @@ impl Recorder {
             lines: BufWriter::new(file.with_context(|| dir.display().to_string())?),
             history: History::default(),
             kept: Kept::default(),
+            made: Made::default(),
         };
         let mut cpus =
             Cpus::open().context("cannot record the mappings of programs (perf_event_open)")?;
@@ -131,6 +134,7 @@ impl Watch {
             if self.history.lacks() {
                 self.snapshot(&mut cpus)?;
             }
+            self.made.look(&mut self.kept);
             if is_last {
                 return Ok(self);
             }
@@ -182,6 +186,9 @@ impl Watch {
                     path: &path,
                 };
                 writeln!(out, "{line}")?;
+                if is_made(&path) {
+                    self.made.map(ns, pid, begin, len);
+                }
                 // A file that was mapped before the recording can be read at the end, by its build id.
                 let file = MappedFile { path, id };
                 if ns > 0 || file.build_id().is_none() {
@@ -198,8 +205,16 @@ impl Watch {
                 tid,
                 parent,
             } => writeln!(out, "fork {ns} {pid} {tid} {parent}"),
-            Change::Exec { ns, pid } => writeln!(out, "exec {ns} {pid}"),
-            Change::Exit { ns, pid, tid } => writeln!(out, "exit {ns} {pid} {tid}"),
+            Change::Exec { ns, pid } => {
+                self.made.end(pid);
+                writeln!(out, "exec {ns} {pid}")
+            }
+            Change::Exit { ns, pid, tid } => {
+                if pid == tid {
+                    self.made.end(pid);
+                }
+                writeln!(out, "exit {ns} {pid} {tid}")
+            }
             Change::Load {
                 ns,
                 owner,
@@ -231,7 +246,10 @@ impl Watch {
         }
     }
 
-    fn end(self) -> io::Result<Recorded> {
+    fn end(mut self) -> io::Result<Recorded> {
+        for line in self.made.lines() {
+            writeln!(self.lines, "{line}")?;
+        }
         Ok(Recorded {
             clocks: self.clocks,
             lines: self.lines.into_inner()?,

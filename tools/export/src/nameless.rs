@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files of programs whose functions have no name in a trace.
+//! Files of programs whose functions have no name in a trace, and what helps.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::process::{Command, Stdio};
 use symbols::MappedFile;
 
 /// Frames of stacks, by file.
@@ -62,13 +63,53 @@ impl Nameless {
             file.shown()
         ))
     }
+
+    /// Says what to install if most frames have no name.
+    fn hint(&self) -> Option<String> {
+        let all = self.files.values();
+        let (named, nameless) = all.fold((0, 0), |(named, nameless), frames| {
+            (named + frames.named, nameless + frames.nameless)
+        });
+        let (file, _) = self.first(false).filter(|_| nameless > named)?;
+        // Other names are those of memory.
+        let id = file.build_id()?;
+        let install = match package(&file.path) {
+            // The only package of Debian whose symbols have another name.
+            Some(package) if package == "libc6" => {
+                format!("install its debug symbols ({package}-dbg)")
+            }
+            Some(package) => format!("install its debug symbols ({package}-dbgsym)"),
+            None => format!(
+                "install its debug symbols, as /usr/lib/debug/.build-id/{}/{}.debug",
+                id.get(..2)?,
+                id.get(2..)?
+            ),
+        };
+        Some(format!(
+            "most functions of programs have no name, most of them in {}: {install}, or use --debuginfod",
+            file.shown()
+        ))
+    }
 }
 
-/// A line for the user; none if no file is gone.
+/// A line for the user for each reason; none if no name is missing.
 impl fmt::Display for Nameless {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.gone().unwrap_or_default())
+        let lines: Vec<_> = self.gone().into_iter().chain(self.hint()).collect();
+        f.write_str(&lines.join("\n"))
     }
+}
+
+/// The package of Debian that has a file.
+fn package(path: &str) -> Option<String> {
+    let mut command = Command::new("dpkg-query");
+    command.args(["--search", "--", path]);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let output = output.ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let name = text.split([':', ',']).next()?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    Some(name.to_owned()).filter(|name| !name.is_empty() && name.chars().all(is_name))
 }
 
 #[cfg(test)]
@@ -80,6 +121,24 @@ mod tests {
             path: path.to_owned(),
             id: Some("abcd".to_owned()),
         }
+    }
+
+    #[test]
+    fn a_hint_appears_if_most_names_are_missing() {
+        let mut frames = Nameless::default();
+        let stripped = file("/no/such/program");
+        frames.add(&stripped, false, false);
+        frames.add(&stripped, true, false);
+        assert_eq!(frames.to_string(), "");
+        let mut more = Nameless::default();
+        more.add(&stripped, false, false);
+        frames.join(more);
+        let hint = frames.to_string();
+        assert!(hint.contains("/no/such/program"), "{hint}");
+        assert!(
+            hint.contains("/usr/lib/debug/.build-id/ab/cd.debug"),
+            "{hint}"
+        );
     }
 
     #[test]

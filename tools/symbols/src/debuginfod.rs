@@ -52,6 +52,18 @@ impl Servers {
     }
 }
 
+/// A file that the servers' client has fetched earlier, if it is in its cache. `id` is a build id in hexadecimal.
+pub(super) fn fetched(id: &str, what: &str) -> Option<PathBuf> {
+    let dir = |name: &str| {
+        let dir = std::env::var_os(name).filter(|dir| !dir.is_empty());
+        dir.map(PathBuf::from)
+    };
+    let caches = || Some(dir("XDG_CACHE_HOME").unwrap_or(dir("HOME")?.join(".cache")));
+    let cache = dir("DEBUGINFOD_CACHE_PATH");
+    let cache = cache.or_else(|| Some(caches()?.join("debuginfod_client")))?;
+    Some(cache.join(id).join(what)).filter(|path| path.is_file())
+}
+
 fn find(what: &str, file: &MappedFile) -> Option<PathBuf> {
     let id = file.build_id()?;
     // Other characters could look like an option or a path.

@@ -3,7 +3,7 @@
 //! The functions of a program or library, from its file, or from the file of its debug information.
 
 use super::contents::Contents;
-use super::debuginfod::Servers;
+use super::debuginfod::{self, Servers};
 use super::mappings::MappedFile;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::fmt::{self, Write};
@@ -132,7 +132,8 @@ fn symbols(
 fn debug_files(path: &Path, elf: &Elf<'_>, build_id: Option<&str>) -> Vec<PathBuf> {
     let by_id = build_id.and_then(|id| Some((id.get(..2)?, id.get(2..)?)));
     let by_id = by_id.map(|(first, rest)| format!("{DEBUG}/.build-id/{first}/{rest}.debug").into());
-    let mut files: Vec<PathBuf> = by_id.into_iter().collect();
+    let fetched = build_id.and_then(|id| debuginfod::fetched(id, "debuginfo"));
+    let mut files: Vec<PathBuf> = by_id.into_iter().chain(fetched).collect();
     if let (Ok(Some((name, _))), Some(dir)) = (elf.gnu_debuglink(), path.parent()) {
         if let Ok(name) = std::str::from_utf8(name) {
             files.push(dir.join(name));

@@ -2,7 +2,7 @@
 
 //! The functions of programs: at an address, in a thread, at a time.
 
-use super::debuginfod::Servers;
+use super::debuginfod::{self, Servers};
 use super::elf::{self, Function};
 use super::kept::{is_file, mapped, Kept};
 use super::mappings::{MappedFile, Mappings};
@@ -160,11 +160,14 @@ fn read(
     }
     let functions = |opened: File| elf::functions(opened, file, servers);
     let functions = match file.build_id() {
-        Some(_) => {
-            let path = PathBuf::from(&file.path);
+        Some(id) => {
+            let paths = [
+                Some(PathBuf::from(&file.path)),
+                debuginfod::fetched(id, "executable"),
+            ];
             let places = places.iter();
             let places = places.map(|(pid, begin, end)| mapped(*pid, *begin, *end));
-            let paths = [path].into_iter().chain(places);
+            let paths = paths.into_iter().flatten().chain(places);
             let here = paths.filter_map(|path| regular_file::open(&path).ok());
             let mut here = kept.program(file).into_iter().chain(here);
             let fetched = || functions(regular_file::open(&servers?.executable(file)?).ok()?);

@@ -33,7 +33,9 @@ pub use report::ReportArgs;
 pub use session::{
     MarkArgs, RecoverArgs, SessionCommand, SnapshotArgs, StartArgs, StateArgs, StatusArgs,
 };
-pub use setup::{aux_size, filter, frequency, pattern, ChoiceArgs, FunctionArgs, SetupArgs};
+pub use setup::{
+    aux_size, filter, frequency, pattern, ChoiceArgs, Filtered, FunctionArgs, SetupArgs,
+};
 pub use show::ShowArgs;
 pub use top::TopArgs;
 

@@ -51,7 +51,7 @@ pub struct ChoiceArgs {
 
     /// Record the -e before it only if EXPR is true
     ///
-    /// The language is ftrace's: 'prev_prio < 0 && next_comm ~ "kworker*"'. Names are those of the event's fields,
+    /// After a -k, the filter is that of the -k's event. The language is ftrace's: 'prev_prio < 0 && next_comm ~ "kworker*"'. Names are those of the event's fields,
     /// and of contexts. See rtrace-filter(7).
     #[arg(long = "filter", value_name = "EXPR", value_parser = filter)]
     pub filters: Vec<String>,
@@ -237,8 +237,17 @@ pub struct Places {
     pub events: Vec<usize>,
     /// For each -x.
     pub exclude: Vec<usize>,
-    /// For each --filter: the range of patterns of the -e before it.
-    pub filters: Vec<Range<usize>>,
+    /// For each --filter: the option before it.
+    pub filters: Vec<Filtered>,
+}
+
+/// The events that a --filter applies to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Filtered {
+    /// The patterns of the -e before it, as a range of all patterns. Empty if no -e and no -k stands before it.
+    Patterns(Range<usize>),
+    /// The -k with this index.
+    Probe(usize),
 }
 
 impl Places {
@@ -262,10 +271,16 @@ impl Places {
     }
 }
 
-/// The patterns of the -e that stands before each --filter. Empty if no -e does.
-fn filters(matches: &ArgMatches) -> Vec<Range<usize>> {
-    let indices = |id| -> Vec<usize> { matches.indices_of(id).into_iter().flatten().collect() };
+/// The nearest -e or -k before each --filter.
+fn filters(matches: &ArgMatches) -> Vec<Filtered> {
+    // Some commands have no -k.
+    let indices = |id| -> Vec<usize> {
+        let known = matches.try_contains_id(id).is_ok();
+        let indices = known.then(|| matches.indices_of(id)).flatten();
+        indices.into_iter().flatten().collect()
+    };
     let mut options = Vec::new();
+    let events = indices("events");
     let mut end = 0;
     for values in matches
         .get_occurrences::<String>("events")
@@ -274,13 +289,14 @@ fn filters(matches: &ArgMatches) -> Vec<Range<usize>> {
     {
         let begin = end;
         end += values.count();
-        options.push(begin..end);
+        options.push((events[begin], Filtered::Patterns(begin..end)));
     }
-    let events = indices("events");
+    let probes = indices("probes").into_iter().enumerate();
+    options.extend(probes.map(|(probe, at)| (at, Filtered::Probe(probe))));
     let before = |filter: usize| {
-        let mut before = options.iter().rev();
-        let found = before.find(|values| events[values.start] < filter);
-        found.cloned().unwrap_or(0..0)
+        let before = options.iter().filter(|(at, _)| *at < filter);
+        let nearest = before.max_by_key(|(at, _)| *at);
+        nearest.map_or(Filtered::Patterns(0..0), |(_, found)| found.clone())
     };
     indices("filters").into_iter().map(before).collect()
 }

@@ -2,7 +2,7 @@
 
 //! Options of `rtrace record`, converted from the arguments as typed.
 
-use super::setup::{add_state, config};
+use super::setup::{add_state, config, probe_filters};
 use super::{access, security, wrong};
 use crate::args::RecordArgs;
 use crate::run::condition::Condition;
@@ -138,6 +138,11 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     if !args.probes.is_empty() {
         let me = Maker::me().map_err(|error| wrong(format_args!("{error:#}")))?;
         setup.record_also(format!("{}:*", me.subsystem()));
+        let filters = probe_filters(&args.setup.choice, &args.probes, &me.subsystem());
+        // The events of -k are in the first channel.
+        if let Some(first) = setup.channels.iter_mut().find(|channel| channel.is_first()) {
+            first.filters.extend(filters);
+        }
         // Without these contexts, the thread of a call is unknown.
         let own = || ["tid", "comm"].map(str::to_owned).to_vec().into();
         setup.contexts.get_or_insert_with(own);

@@ -3,7 +3,8 @@
 //! Settings of a recording, from the command line and from a file.
 
 use super::wrong;
-use crate::args::{ChoiceArgs, Cli, FunctionArgs, SetupArgs};
+use crate::args::{ChoiceArgs, Cli, Filtered, FunctionArgs, SetupArgs};
+use crate::probe::event_name;
 use crate::session::channels::{patterns, patterns_of, ChannelArg, ChannelSetup, Filter};
 use crate::session::config::{self, Config};
 use crate::session::functions::{Functions, What};
@@ -179,12 +180,16 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
             ..ChannelSetup::named(name)
         });
     }
-    for (expression, events) in args.filters.iter().zip(&args.places.filters) {
+    for (expression, filtered) in args.filters.iter().zip(&args.places.filters) {
+        // `probe_filters` has those of -k.
+        let Filtered::Patterns(events) = filtered else {
+            continue;
+        };
         let place = args.places.events.get(events.start);
         let place = place.filter(|_| !events.is_empty());
         let Some(channel) = place.and_then(|place| all.get_mut(*place)) else {
             return Err(wrong(format_args!(
-                "--filter `{expression}` needs an -e before it: a filter applies to the events of that -e"
+                "--filter `{expression}` needs an -e before it: a filter applies to the events of that -e, or of a -k"
             )));
         };
         let patterns = args.events[events.clone()].iter();
@@ -194,4 +199,21 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
         }));
     }
     Ok(all)
+}
+
+/// The filters after a -k: each for the event of that specification, in the maker's `subsystem`. A wrong specification
+/// has none, because it defines no event.
+pub(super) fn probe_filters(args: &ChoiceArgs, probes: &[String], subsystem: &str) -> Vec<Filter> {
+    let placed = args.filters.iter().zip(&args.places.filters);
+    let of_probes = placed.filter_map(|(expression, filtered)| {
+        let Filtered::Probe(probe) = filtered else {
+            return None;
+        };
+        let event = event_name(probes.get(*probe)?)?;
+        Some(Filter {
+            patterns: vec![format!("{subsystem}:{event}")],
+            expression: expression.clone().into(),
+        })
+    });
+    of_probes.collect()
 }

@@ -4,7 +4,7 @@
 
 use super::setup::choice;
 use super::{rows, security, wrong};
-use crate::args::{ChoiceArgs, FunctionArgs, ShowArgs};
+use crate::args::{ChoiceArgs, Filtered, FunctionArgs, ShowArgs};
 use crate::commands::show::paths::Sources;
 use crate::commands::show::wanted::{check, picks_calls, CallFilter, FAILED};
 use crate::compat::{self, Patterns};
@@ -246,7 +246,11 @@ fn filters(args: &mut ShowArgs, is_live: bool) -> Vec<CallFilter> {
     } = &mut args.choice;
     let mut of_calls = Vec::new();
     let mut others = Vec::new();
-    for (expression, words) in filters.drain(..).zip(places.filters.drain(..)) {
+    for (expression, filtered) in filters.drain(..).zip(places.filters.drain(..)) {
+        // The command has no -k.
+        let Filtered::Patterns(words) = filtered else {
+            continue;
+        };
         let mut push = |pattern| {
             of_calls.push(CallFilter {
                 pattern,
@@ -264,7 +268,7 @@ fn filters(args: &mut ShowArgs, is_live: bool) -> Vec<CallFilter> {
             patterns.partition(|pattern| !is_live || is_of_calls(pattern));
         calls.into_iter().for_each(|pattern| push(Some(pattern)));
         if !rest.is_empty() || words.is_empty() {
-            others.push((expression, words));
+            others.push((expression, Filtered::Patterns(words)));
         }
     }
     (*filters, places.filters) = others.into_iter().unzip();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::commands::show::paths::Sources;
 use crate::session::channels::ChannelSetup;
+use crate::session::maker::Maker;
 use crate::session::setup::Setup;
 use control::{BufferSize, FIRST_CHANNEL};
 use store::{Every, Rotate};
@@ -171,6 +172,25 @@ fn commas_separate_patterns() {
             assert_eq!(parsed.unwrap_err().exit_code(), 2, "{option} '{word}'");
         }
     }
+}
+
+#[test]
+fn a_filter_applies_to_the_nearest_event_or_probe() {
+    let record = recorded("-e a --filter x==1 -k f->ret --filter y==2 -k g -e b --filter z==3");
+    let subsystem = Maker::me().unwrap().subsystem();
+    let filters = record.setup.channels[0].filters.iter();
+    let mut filters: Vec<_> = filters
+        .map(|filter| format!("{} {}", filter.patterns[0], filter.expression.value))
+        .collect();
+    filters.sort();
+    let of_probe = format!("{subsystem}:f__return y==2");
+    assert_eq!(filters, ["a x==1", "b z==3", &of_probe]);
+    // Alone, too.
+    let alone = recorded("-k f->ret --filter duration_ns>7");
+    let filters = &alone.setup.channels[0].filters;
+    assert_eq!(filters[0].patterns, [format!("{subsystem}:f__return")]);
+    let before = parse("--filter x==1 -k f").err().unwrap().to_string();
+    assert!(before.contains("needs an -e before it"), "{before}");
 }
 
 #[test]

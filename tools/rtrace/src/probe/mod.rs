@@ -72,6 +72,11 @@ impl Drop for Probes<'_> {
     }
 }
 
+/// The name of the event that a specification defines. `None` if the specification is wrong.
+pub fn event_name(spec: &str) -> Option<String> {
+    Some(resolve::event_name(&Spec::parse(spec).ok()?))
+}
+
 /// Defines events that exist until they are deleted.
 pub fn add(place: &Place, specs: &[String]) -> anyhow::Result<()> {
     for line in define(&place.tracer()?, SUBSYSTEM, specs)? {

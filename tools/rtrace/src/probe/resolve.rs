@@ -114,7 +114,7 @@ pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, R
 }
 
 /// The name of the event: the given one, or one made from the function's name, as perf probe does.
-fn event_name(spec: &Spec<'_>) -> String {
+pub(super) fn event_name(spec: &Spec<'_>) -> String {
     if let Some(name) = spec.event {
         return name.to_owned();
     }

@@ -8,6 +8,7 @@ use super::input::cpulist::{self, CpuList};
 use super::input::filter::error::{Error, FilterReason};
 use super::input::filter::parse::Parser;
 use super::input::filter::{Element, Number, Operand, Operator, Predicate};
+use super::input::glob;
 use super::layout::{self, ComparedValue, FieldLayout};
 use super::program::{
     BytesAt, NumberAt, Program, ProgramText, Range, Step, Test, TextAt, MAX_STEPS, MAX_TEXTS,
@@ -122,7 +123,7 @@ pub fn find<'f>(
     };
     let place = match compiler.named(name)? {
         ComparedValue::Number(from, integer) => ValuePlace::Number(from, integer),
-        ComparedValue::Text(from) => ValuePlace::Text(from),
+        ComparedValue::Text(from, _) => ValuePlace::Text(from),
         ComparedValue::Set(_) => return Err(FilterReason::Incomparable),
     };
     let step_count = compiler.code.step_count;
@@ -211,7 +212,7 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
         };
 
         let value = self.named(predicate.name).map_err(at_name)?;
-        if predicate.is_ustring && !matches!(value, ComparedValue::Text(_)) {
+        if predicate.is_ustring && !matches!(value, ComparedValue::Text(..)) {
             return Err(at_name(FilterReason::NoText));
         }
         let operator = predicate.operator;
@@ -226,8 +227,8 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
                 for_cpus(operator).map_err(at_operator)?;
                 self.cpu_test(predicate, from, integer, list)?
             }
-            (ComparedValue::Text(from), Operand::Text(text)) => self
-                .text_test(operator, from, text)
+            (ComparedValue::Text(from, longest), Operand::Text(text)) => self
+                .text_test(operator, from, longest, text)
                 .map_err(|reason| match reason {
                     FilterReason::TextOperator => at_operator(reason),
                     _ => at_operand(reason),
@@ -240,7 +241,7 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
             (ComparedValue::Number(..), Operand::Text(_)) => {
                 return Err(at_operand(FilterReason::IsNumber))
             }
-            (ComparedValue::Text(_), _) => return Err(at_operand(FilterReason::IsText)),
+            (ComparedValue::Text(..), _) => return Err(at_operand(FilterReason::IsText)),
             (ComparedValue::Set(_), _) => return Err(at_operand(FilterReason::IsArray)),
         };
         self.code.push(test).map_err(at_name)?;
@@ -272,13 +273,14 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
             find(ours)
         };
         let context = find(name).or_else(alias).ok_or(FilterReason::Unknown)?;
-        layout::context(context.id, context.ty).ok_or(FilterReason::Incomparable)
+        layout::context(context.name, context.id, context.ty).ok_or(FilterReason::Incomparable)
     }
 
     fn text_test(
         &mut self,
         operator: Operator,
         from: TextAt,
+        longest: Option<u32>,
         text: &str,
     ) -> Result<(Test, bool), FilterReason> {
         let (is_glob, is_contrary, text) = match operator {
@@ -290,6 +292,14 @@ impl<'f, F: Iterator<Item = Field<'f>> + Clone> Compiler<'_, '_, F> {
             },
             _ => return Err(FilterReason::TextOperator),
         };
+        let shortest = if is_glob {
+            glob::shortest(text)
+        } else {
+            text.len()
+        };
+        if let Some(most) = longest.filter(|most| shortest > *most as usize) {
+            return Err(FilterReason::TooLong { most });
+        }
         let (operand, bytes) = self.code.text(text.len())?;
         bytes.copy_from_slice(text.as_bytes());
         let test = if is_glob {

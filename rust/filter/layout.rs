@@ -15,7 +15,8 @@ pub(super) struct FieldLayout<F> {
 #[derive(Clone, Copy)]
 pub(super) enum ComparedValue {
     Number(NumberAt, Integer),
-    Text(TextAt),
+    /// A text, and the number of bytes of the longest one. [`None`]: there is no limit.
+    Text(TextAt, Option<u32>),
     /// A set of numbers.
     Set(BytesAt),
 }
@@ -70,7 +71,8 @@ impl<'a, F: Iterator<Item = Field<'a>> + Clone> FieldLayout<F> {
             _ => {
                 let bytes = self.bytes(index, ty)?;
                 Some(if is_text(ty) {
-                    ComparedValue::Text(TextAt::Record(bytes))
+                    let name = self.fields.clone().nth(index)?.name;
+                    ComparedValue::Text(TextAt::Record(bytes), longest(name, ty))
                 } else {
                     ComparedValue::Set(bytes)
                 })
@@ -148,8 +150,20 @@ pub(super) fn is_text(ty: FieldType<'_>) -> bool {
     }
 }
 
+/// Size of the kernel's array for the name of a thread, whose last byte is always NUL.
+const COMM_SIZE: u32 = 16;
+
+/// Returns the number of bytes of the longest text that a field, or a context, can have.
+fn longest(name: &str, ty: FieldType<'_>) -> Option<u32> {
+    match ty {
+        FieldType::Array(_, COMM_SIZE) if name.ends_with("comm") => Some(COMM_SIZE - 1),
+        FieldType::Array(_, bytes) => Some(bytes),
+        _ => None,
+    }
+}
+
 /// Returns a context's value. [`None`]: the context cannot be compared.
-pub(super) fn context(id: u8, ty: FieldType<'_>) -> Option<ComparedValue> {
+pub(super) fn context(name: &str, id: u8, ty: FieldType<'_>) -> Option<ComparedValue> {
     match ty {
         FieldType::Integer(integer) | FieldType::Enumeration(integer, _) => {
             let number = NumberAt {
@@ -158,6 +172,6 @@ pub(super) fn context(id: u8, ty: FieldType<'_>) -> Option<ComparedValue> {
             };
             Some(ComparedValue::Number(number, integer))
         }
-        _ => is_text(ty).then_some(ComparedValue::Text(TextAt::Context(id))),
+        _ => is_text(ty).then(|| ComparedValue::Text(TextAt::Context(id), longest(name, ty))),
     }
 }

@@ -16,6 +16,23 @@ pub fn matches(pattern: impl AsRef<[u8]>, text: impl AsRef<[u8]>) -> bool {
     bytes_match(pattern.as_ref(), text.as_ref())
 }
 
+/// Length in bytes of the shortest texts that can match `pattern`.
+pub fn shortest(pattern: impl AsRef<[u8]>) -> usize {
+    let mut pattern = pattern.as_ref();
+    let mut len = 0_usize;
+    loop {
+        let (bytes, rest) = match pattern {
+            // A last `\` matches the end.
+            [] | [b'\\'] => return len,
+            [b'*', rest @ ..] => (0, rest),
+            [b'[', rest @ ..] => (1, class(rest, 0).map_or(rest, |(_, behind)| behind)),
+            [b'\\', _, rest @ ..] | [_, rest @ ..] => (1, rest),
+        };
+        len = len.wrapping_add(bytes);
+        pattern = rest;
+    }
+}
+
 fn bytes_match(mut pattern: &[u8], mut text: &[u8]) -> bool {
     // The pattern after the last `*`, and the text where that was last tried.
     let mut star = None;

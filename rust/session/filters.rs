@@ -69,7 +69,8 @@ impl Filters {
 impl Session {
     /// Sets the filter of the events that match `pattern`, or removes it (`0`). An active trace follows at
     /// once. As with ftrace's `filter` files, a filter for several events is set for those that have its
-    /// fields; there must be at least one. On failure nothing changes.
+    /// fields; there must be at least one. A field that can never have the compared value is an error: its event would
+    /// be recorded without a filter. On failure nothing changes.
     pub(crate) fn set_filter(
         &self,
         channel: ChannelId,
@@ -118,6 +119,11 @@ impl Session {
                     _ => match event.filter(filter, rights) {
                         Ok(made) => Some(made),
                         Err(Refusal::Memory) => return Err(ENOMEM),
+                        Err(Refusal::Wrong(wrong)) if wrong.reason.is_impossible() => {
+                            any = false;
+                            refusal = Some(Refusal::Wrong(wrong));
+                            break;
+                        }
                         Err(refused) => {
                             refusal = refusal.or(Some(refused));
                             continue;

@@ -73,6 +73,11 @@ pub enum FilterReason {
         /// Width of the field: 8, 16, 32 or 64.
         bits: u8,
     },
+    /// The text, or each text that the pattern matches, is longer than those of the field.
+    TooLong {
+        /// Number of bytes of the longest text in the field.
+        most: u32,
+    },
     /// Not a list of CPUs.
     NoCpuList,
     /// The list has no CPU.
@@ -86,6 +91,17 @@ pub enum FilterReason {
     LongProgram,
     /// The program has no room for more texts and CPUs.
     LongTexts,
+}
+
+/// Beginning of the message about a value that a field can never have.
+pub const NEVER: &str = "the field never has this";
+
+impl FilterReason {
+    /// Whether the field can never have the value that it is compared with. This is a mistake in the expression, even if
+    /// another event has a field of this name that can.
+    pub const fn is_impossible(self) -> bool {
+        matches!(self, Self::OutOfRange { .. } | Self::TooLong { .. })
+    }
 }
 
 impl fmt::Display for FilterReason {
@@ -121,6 +137,9 @@ impl fmt::Display for FilterReason {
             }
             Self::CpusOperator => "CPUs have no such operator, only ==, != and &",
             Self::OutOfRange { is_signed, bits } => return write_range(f, is_signed, bits),
+            Self::TooLong { most } => {
+                return write!(f, "{NEVER} text: it has at most {most} bytes")
+            }
             Self::NoCpuList => "this is not a list of CPUs, such as 0-3,5",
             Self::NoCpu => "there is no CPU in this list",
             Self::LargeCpu { cpus } => {
@@ -134,7 +153,7 @@ impl fmt::Display for FilterReason {
 
 fn write_range(f: &mut fmt::Formatter<'_>, is_signed: bool, bits: u8) -> fmt::Result {
     let unused = 64_u32.saturating_sub(bits.into());
-    f.write_str("the number is out of range: ")?;
+    write!(f, "{NEVER} number: its range is ")?;
     if is_signed {
         let most = i64::MAX.wrapping_shr(unused);
         let hex = u64::MAX.wrapping_shr(unused);

@@ -238,7 +238,10 @@ fn the_caret_stands_under_the_place() {
             "-9223372036854775808 to 9223372036854775807, or 0x0 to 0xffffffffffffffff",
         ),
     ] {
-        assert_eq!(reason, format!("the number is out of range: {expected}"));
+        assert_eq!(
+            reason,
+            format!("the field never has this number: its range is {expected}")
+        );
     }
     let reason = FilterReason::LargeCpu { cpus: 12 };
     assert_eq!(reason.to_string(), "the last CPU is 11");

@@ -101,7 +101,7 @@ fn texts_end_at_a_nul() {
     for expression in [
         "next_comm == \"kworker\"",
         "next_comm == 'kworker'",
-        "next_comm != \"kworker/0\"",
+        "next_comm != \"kworker/\"",
         "next_comm ~ \"k*er\"",
         // The end of the field does not matter.
         "next_comm ~ \"*er\"",
@@ -231,6 +231,7 @@ fn a_short_record_is_not_wanted() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let range = |is_signed, bits| FilterReason::OutOfRange { is_signed, bits };
+    let too_long = |most| FilterReason::TooLong { most };
     for (expression, caret, reason) in [
         (
             "prio == 1 && dprio == 2",
@@ -256,6 +257,15 @@ fn what_does_not_fit_is_refused() {
         ("level == -1", "         ^", range(false, 8)),
         ("low == 256", "       ^", range(false, 8)),
         ("high == 32768", "        ^", range(true, 16)),
+        ("next_comm == 'kworker/0'", "             ^", too_long(8)),
+        ("next_comm != 'kworker/0'", "             ^", too_long(8)),
+        ("next_comm ~ 'kw*[o]*r???/0'", "            ^", too_long(8)),
+        ("next_comm ~ '!*kworker/0'", "            ^", too_long(8)),
+        (
+            "COMM == 'averylongprogra'||comm~'averylongprogram'",
+            "                                ^",
+            too_long(15),
+        ),
         ("CPU & CPUS{3-x}", "             ^", FilterReason::NoCpuList),
         (
             "CPU & CPUS{3,12}",
@@ -435,7 +445,7 @@ fn a_program_has_the_room_that_is_given() {
         sizes(&["prio==1"; 65].join("||")),
         Err(FilterReason::LongProgram)
     );
-    let text = format!("comm=='{}'", "x".repeat(128));
+    let text = format!("host=='{}'", "x".repeat(128));
     assert_eq!(sizes(&vec![&*text; 32].join("||")), Ok((32, 4096)));
     assert_eq!(
         sizes(&vec![&*text; 33].join("||")),

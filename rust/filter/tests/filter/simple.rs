@@ -81,7 +81,8 @@ impl<'a, C: Contexts> World<'a, C> {
                     }
                     Named::Context(_, ty) => (ty, 0),
                 };
-                is_sound(comparison, ty).then_some(1 + passed)
+                let is_sound = is_sound(comparison, ty) && fits(comparison, ty);
+                is_sound.then_some(1 + passed)
             }
             Expression::Not(inner) => self.steps(inner),
             Expression::And(left, right) | Expression::Or(left, right) => {
@@ -229,6 +230,22 @@ fn operand_of(integer: Integer, number: Number) -> Option<i128> {
     }
     let values = if is_signed { -all / 2..all / 2 } else { 0..all };
     values.contains(&value).then_some(value)
+}
+
+/// Returns whether a text of an array can be as long as the operand.
+fn fits(comparison: &Comparison, ty: FieldType<'_>) -> bool {
+    let (FieldType::Array(element, size), Operand::Text(text)) = (ty, &comparison.operand) else {
+        return true;
+    };
+    let most = match (comparison.name.to_lowercase().ends_with("comm"), size) {
+        (true, 16) => 15,
+        (_, size) => size as usize,
+    };
+    match comparison.operator {
+        _ if element.shown != Shown::Text => true,
+        Operator::Glob => glob::shortest(text.strip_prefix('!').unwrap_or(text)) <= most,
+        _ => text.len() <= most,
+    }
 }
 
 fn is_sound(comparison: &Comparison, ty: FieldType<'_>) -> bool {

@@ -2,6 +2,7 @@
 
 //! `rtrace report`, as typed.
 
+use super::setup::comm;
 use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -111,7 +112,7 @@ pub struct ReportArgs {
 
     /// Only what threads of this name did: a name, or a pattern with *, ? and [...]
     #[arg(hide_short_help = true)]
-    #[arg(long = "comm", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long = "comm", value_name = "NAME", value_delimiter = ',', value_parser = comm)]
     #[arg(conflicts_with_all = ["critical_path", "cpu", "irq", "html", "serve"])]
     pub comms: Vec<String>,
 

@@ -7,6 +7,7 @@ use crate::session::channels::ChannelArg;
 use clap::{ArgMatches, Args};
 use clap_complete::engine::ArgValueCompleter;
 use control::BufferSize;
+use rtrace_input::glob;
 use std::ops::Range;
 use std::path::PathBuf;
 use system::quantity;
@@ -51,8 +52,8 @@ pub struct ChoiceArgs {
 
     /// Record the -e before it only if EXPR is true
     ///
-    /// After a -k, the filter is that of the -k's event. The language is ftrace's: 'prev_prio < 0 && next_comm ~ "kworker*"'. Names are those of the event's fields,
-    /// and of contexts. See rtrace-filter(7).
+    /// After a -k, the filter applies to the -k's event. The language is ftrace's: 'prev_prio < 0 && next_comm ~
+    /// "kworker*"'. Names are those of the event's fields, and of contexts. See rtrace-filter(7).
     #[arg(long = "filter", value_name = "EXPR", value_parser = filter)]
     pub filters: Vec<String>,
 
@@ -313,6 +314,19 @@ pub fn pattern(word: &str) -> Result<String, String> {
         Err(format!("unknown set of system calls: the sets are {sets}"))
     } else {
         Ok(word.to_owned())
+    }
+}
+
+/// Number of bytes of the longest name that the kernel keeps of a thread.
+const LONGEST_COMM: usize = 15;
+
+/// Parses a pattern of names of threads. A pattern that no name can match is a mistake.
+pub(super) fn comm(pattern: &str) -> Result<String, String> {
+    match glob::shortest(pattern) {
+        ..=LONGEST_COMM => Ok(pattern.to_owned()),
+        _ => Err(format!(
+            "the name of a thread has at most {LONGEST_COMM} bytes: longer ones are cut"
+        )),
     }
 }
 

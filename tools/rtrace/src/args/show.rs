@@ -2,6 +2,7 @@
 
 //! `rtrace trace`, as typed.
 
+use super::setup::comm;
 use super::{ChoiceArgs, NetworkArgs};
 use crate::complete;
 use clap::{ArgGroup, Args};
@@ -93,6 +94,7 @@ pub struct ShowArgs {
         long = "comm",
         value_name = "NAME",
         value_delimiter = ',',
+        value_parser = comm,
         requires = "input"
     )]
     pub comms: Vec<String>,

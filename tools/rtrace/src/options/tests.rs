@@ -283,6 +283,14 @@ fn values_that_mean_something_else_are_refused() {
             "the filter is empty",
         ),
         (&["record", "-e", "sched", "--filter", " 0"], "all events"),
+        (
+            &["report", "--comm", "a,averylongprogram", "dir"],
+            "at most 15 bytes",
+        ),
+        (
+            &["trace", "-i", "dir", "--comm", "*verylongprogram?"],
+            "at most 15 bytes",
+        ),
         (&["record", "-T", "!a"], "-N already excludes"),
         (&["session", "create", ""], "must not be empty"),
         (&["--session", "", "status"], "must not be empty"),

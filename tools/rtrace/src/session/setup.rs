@@ -2,7 +2,7 @@
 
 //! Settings of a session before a trace, from the command line or from a file.
 
-use crate::session::channels::{may_pick_nothing, ChannelSetup, Texts};
+use crate::session::channels::{may_pick_nothing, ChannelSetup, Filter, Texts};
 use crate::session::functions::Functions;
 use crate::session::given::Given;
 use crate::session::maker::Maker;
@@ -10,6 +10,7 @@ use crate::session::maps::Maps;
 use crate::session::tasks::Tasks;
 use crate::session::temporary::Temporary;
 use control::{events, BufferSize, Channel, Mode, Session, Settings, FIRST_CHANNEL, TEXTS};
+use rtrace_input::filter::error::NEVER;
 use system::cpus;
 use terminal::say;
 
@@ -212,15 +213,30 @@ impl ChannelSetup {
             choose(session, &channel, patterns)?;
         }
         for filter in &self.filters {
-            let expression = &filter.expression;
-            let set = |pattern: &String| channel.set_filter(pattern, &expression.value);
-            let mut patterns = filter.patterns.iter().map(set);
-            // One pattern suffices. Mostly the last one has the fields: the end of a call.
-            let first = patterns.next().unwrap_or(Ok(()));
-            let set = patterns.fold(first, |before, set| before.or(set));
-            expression.used(set)?;
+            filter.expression.used(filter.set(&channel))?;
         }
         Ok(())
+    }
+}
+
+impl Filter {
+    /// Sets the filter for the events of each pattern that have its fields. One pattern with such events suffices:
+    /// mostly the last one, the end of a call.
+    fn set(&self, channel: &Channel) -> system::Result<()> {
+        let mut refused = None;
+        let mut is_set = false;
+        for pattern in &self.patterns {
+            match channel.set_filter(pattern, &self.expression.value) {
+                Ok(()) => is_set = true,
+                // Otherwise the events of this pattern would be recorded without a filter.
+                Err(error) if error.to_string().contains(NEVER) => return Err(error),
+                Err(error) => refused = Some(error),
+            }
+        }
+        match refused {
+            Some(error) if !is_set => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 

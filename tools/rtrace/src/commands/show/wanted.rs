@@ -417,10 +417,11 @@ impl Contexts for Values {
 fn compared(ty: &Type) -> FieldType<'static> {
     match ty {
         Type::Integer(integer) | Type::Enumeration(integer, _) => FieldType::Integer(*integer),
-        Type::String => FieldType::String,
-        Type::Array(element, _) | Type::Sequence(element, _) if element.shown == Shown::Text => {
-            FieldType::String
+        Type::Array(element, size) if element.shown == Shown::Text => {
+            FieldType::Array(*element, *size)
         }
+        Type::Sequence(element, _) if element.shown == Shown::Text => FieldType::String,
+        Type::String => FieldType::String,
         Type::Array(element, _) | Type::Sequence(element, _) => FieldType::Array(*element, 1),
     }
 }

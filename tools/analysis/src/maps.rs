@@ -7,7 +7,7 @@ use serde_json::{json, Map, Value as Json};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
-use store::maps::{self, MapKey, MapRow, MapTable, STACK};
+use store::maps::{self, MapKey, MapRow, MapTable, Unpaired, STACK};
 use terminal::{printable, say};
 use uuid::Uuid;
 
@@ -104,27 +104,32 @@ pub fn sort(table: &mut MapTable, by: Option<&str>) {
 
 /// Returns what a reader of the table must know: events that are not in it.
 pub fn warnings(table: &MapTable) -> Vec<String> {
-    let dropped = table
-        .unpaired
-        .as_ref()
-        .map_or(0, |unpaired| unpaired.dropped);
-    let lacking = table.lacking;
     let overflow = table.overflow.first().copied().unwrap_or(0);
-    let stackless = table.stackless.unwrap_or(0);
-    [
-        (overflow != 0).then(|| {
-            format!("{overflow} events had no room and are not in the table: choose a larger size")
-        }),
-        (dropped != 0)
-            .then(|| format!("{dropped} begins had no room: their durations are missing")),
-        (lacking != 0).then(|| format!("{lacking} events lacked a value and are not in the table")),
-        (stackless != 0).then(|| {
-            format!("{stackless} call stacks had no room: their events are not in the table; choose a larger size")
-        }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let of_unpaired = |count: fn(&Unpaired) -> u64| table.unpaired.as_ref().map_or(0, count);
+    let counters = [
+        (overflow, "events had no room and are not in the table: choose a larger size"),
+        (table.lacking.into(), "events lacked a value and are not in the table"),
+        (
+            of_unpaired(|unpaired| unpaired.unmatched).into(),
+            "ends had no begin: they are not in the table (unmatched)",
+        ),
+        (
+            of_unpaired(|unpaired| unpaired.repeated).into(),
+            "begins were followed by another begin, not by their end: their durations are missing (repeated)",
+        ),
+        (
+            of_unpaired(|unpaired| unpaired.dropped).into(),
+            "begins had no room: their durations are missing (dropped)",
+        ),
+        (
+            table.stackless.unwrap_or(0).into(),
+            "call stacks had no room: their events are not in the table; choose a larger size",
+        ),
+    ];
+    let not_zero = counters.into_iter().filter(|(count, _)| *count != 0);
+    not_zero
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect()
 }
 
 /// Returns the table as an object for JSON.
@@ -323,6 +328,19 @@ comm n count
         assert_eq!(text, all);
         assert_eq!(warnings(&tables[0]).len(), 1);
         assert_eq!(object(&tables[0])["stackless"], 2);
+    }
+
+    #[test]
+    fn each_counter_of_missing_events_is_told() {
+        let text = "map m e by kstack from b\noverflow 1\nlacking 2\nunmatched 3\nrepeated 4\ndropped 5\nstackless 6\n\
+            kstack count\n\n";
+        let told = warnings(&maps::parse(text).unwrap()[0]);
+        let mut numbers: Vec<_> = told
+            .iter()
+            .map(|line| line.split_once(' ').unwrap().0)
+            .collect();
+        numbers.sort();
+        assert_eq!(numbers, ["1", "2", "3", "4", "5", "6"], "{told:?}");
     }
 
     #[test]

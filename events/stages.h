@@ -138,6 +138,18 @@
 #undef DEFINE_EVENT
 #define DEFINE_EVENT(template, name, proto, args)
 
+/*
+ * By `#define rtrace_with_rq_CLASS 1` a preamble adds a field to the records of a class: the address of the tracepoint's
+ * argument `rq`, which identifies a request until its end.
+ */
+#undef RTRACE_WITH_RQ
+#define RTRACE_WITH_RQ(class, what...) \
+	RTRACE_CONCATENATE(RTRACE_WITH_RQ_, __is_defined(rtrace_with_rq_##class))(what)
+#undef RTRACE_WITH_RQ_0
+#define RTRACE_WITH_RQ_0(what...)
+#undef RTRACE_WITH_RQ_1
+#define RTRACE_WITH_RQ_1(what...)		what
+
 /* Stage 1. */
 
 #undef __field
@@ -157,6 +169,7 @@
 #define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
 	struct rtrace_fixed_##call {						\
 		tstruct								\
+		RTRACE_WITH_RQ(call, __field(struct request *, rq))		\
 	} __packed;
 
 #include HEADER
@@ -246,6 +259,7 @@
 #define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)		\
 	static struct rtrace_field rtrace_fields_##call[] __ro_after_init __maybe_unused = { \
 		tstruct								\
+		RTRACE_WITH_RQ(call, __field(struct request *, rq))		\
 	};									\
 	static const char rtrace_text_##call[] __initconst = __stringify((print)); \
 	static const struct rtrace_class rtrace_class_##call			\
@@ -494,6 +508,7 @@ never: __maybe_unused;								\
 			return;							\
 		rtrace_empty_##call(entry, &__parts);				\
 		{ assign; }							\
+		RTRACE_WITH_RQ(call, entry->rq = rq;)				\
 		rtrace_complete_##call(entry, &__parts);			\
 		rtrace_record_end(rtrace_laid_down(&__room, entry));		\
 	}

@@ -38,9 +38,9 @@ CALLS = FSYNCS + ["sched_get_priority_min", "write", "clock_nanosleep"]
 # Name: the filter of the recipe for the threads, and the program of bpftrace. @NAME has counts, or a histogram.
 PROBES = {
     "biolatency": ('comm == "called"', """
-tracepoint:block:block_rq_issue { @io[args.dev, args.sector] = nsecs; }
-tracepoint:block:block_rq_complete /comm == "called" && @io[args.dev, args.sector]/ {
-  @biolatency = hist(nsecs - @io[args.dev, args.sector]); delete(@io, (args.dev, args.sector));
+rawtracepoint:block_rq_issue { @io[arg0] = nsecs; }
+rawtracepoint:block_rq_complete /comm == "called" && @io[arg0]/ {
+  @biolatency = hist(nsecs - @io[arg0]); delete(@io, arg0);
 }"""),
     "biosize": ('comm == "called"', """
 tracepoint:block:block_rq_issue /args.comm == "called"/ { @biosize = hist(args.bytes); }"""),

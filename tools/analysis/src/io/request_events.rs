@@ -83,6 +83,7 @@ pub struct Kind {
     sector: usize,
     nr_sector: usize,
     rwbs: usize,
+    rq: Option<usize>,
     comm: Option<usize>,
     error: Option<usize>,
 }
@@ -96,6 +97,7 @@ pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
             sector: layout.field("sector")?,
             nr_sector: layout.field("nr_sector")?,
             rwbs: layout.field("rwbs")?,
+            rq: layout.field("rq"),
             comm: layout.field("comm"),
             error: layout.field("error"),
         })
@@ -125,6 +127,8 @@ pub struct Record<'a> {
     pub sector: u64,
     /// Number of sectors.
     pub sectors: u64,
+    /// The kernel's address of the request; `None` if the trace does not show it.
+    pub rq: Option<u64>,
     /// Name of the thread, if the event has it.
     pub comm: &'a [u8],
     /// Whether the request failed.
@@ -142,6 +146,11 @@ impl Kind {
             operation: Operation::new(text(event.value(self.rwbs))?),
             sector: if sector == u64::MAX { 0 } else { sector },
             sectors,
+            // The address is 0 for readers that may not see addresses.
+            rq: self
+                .rq
+                .and_then(|rq| bits(event.value(rq)))
+                .filter(|rq| *rq != 0),
             comm: self
                 .comm
                 .and_then(|comm| text(event.value(comm)))

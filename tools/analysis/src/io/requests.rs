@@ -2,8 +2,9 @@
 
 //! Requests to block devices, from the begin of their wait for the device to their end.
 //!
-//! The kernel's events identify a request by device, operation and first sector. Requests that share all
-//! three, such as flushes, end in the order in which they were issued.
+//! The address of a request identifies it. ftrace's events, as LTTng records them, do not have it: then device, operation
+//! and first sector identify a request, and requests that share all three, such as flushes, end in the order in which
+//! they were issued.
 
 use super::request_events::{self, Edge, Operation, Record};
 use crate::durations::Durations;
@@ -23,13 +24,29 @@ pub struct Requests {
     counted: BTreeMap<Queue, Counted>,
     /// Requests that wait to be issued, by first sector.
     inserted: HashMap<Queue, BTreeMap<u64, Inserted>>,
-    /// Requests that the device works on, by first sector, the oldest first.
-    issued: HashMap<(Queue, u64), VecDeque<Issued>>,
+    /// Requests that the device works on, by their identity, the oldest first.
+    issued: HashMap<(Queue, Identity), VecDeque<Issued>>,
     longest: Longest<Slow>,
 }
 
 /// Device and operation of requests.
 type Queue = (u32, Operation);
+
+/// Identity of a request in its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Identity {
+    /// The kernel's address of the request.
+    Address(u64),
+    /// The first sector that is left.
+    Sector(u64),
+}
+
+impl Identity {
+    /// The request that begins at `sector`.
+    fn of(record: &Record<'_>, sector: u64) -> Self {
+        record.rq.map_or(Self::Sector(sector), Self::Address)
+    }
+}
 
 /// The thread that made a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -183,7 +200,7 @@ impl Requests {
             }
             Edge::Insert | Edge::Issue => {}
             Edge::Requeue => {
-                if self.take(queue, record.sector).is_some() {
+                if self.take(queue, &record).is_some() {
                     self.counted(queue).depth -= 1;
                 }
             }
@@ -224,13 +241,14 @@ impl Requests {
             first: record.sector,
             maker: first.map_or(maker, |inserted| inserted.maker),
         };
-        let same = self.issued.entry((queue, record.sector)).or_default();
+        let identity = Identity::of(record, record.sector);
+        let same = self.issued.entry((queue, identity)).or_default();
         same.push_back(issued);
     }
 
     /// Completes a request, or its first part.
     fn complete(&mut self, queue: Queue, record: &Record<'_>, now: u64) {
-        let issued = self.take(queue, record.sector);
+        let issued = self.take(queue, record);
         // A write without sectors that was not issued is the last step of a flush.
         if issued.is_none() && record.sectors == 0 && queue.1 == Operation::Write {
             return;
@@ -246,7 +264,7 @@ impl Requests {
         };
         issued.left = issued.left.saturating_sub(record.sectors);
         if issued.left > 0 && !record.failed {
-            let rest = record.sector.saturating_add(record.sectors);
+            let rest = Identity::of(record, record.sector.saturating_add(record.sectors));
             let same = self.issued.entry((queue, rest)).or_default();
             same.push_front(issued);
             return;
@@ -269,12 +287,13 @@ impl Requests {
         });
     }
 
-    /// Removes and returns the oldest request that was issued for this sector.
-    fn take(&mut self, queue: Queue, sector: u64) -> Option<Issued> {
-        let same = self.issued.get_mut(&(queue, sector))?;
+    /// Removes and returns the oldest issued request that the record can describe.
+    fn take(&mut self, queue: Queue, record: &Record<'_>) -> Option<Issued> {
+        let key = (queue, Identity::of(record, record.sector));
+        let same = self.issued.get_mut(&key)?;
         let found = same.pop_front();
         if same.is_empty() {
-            self.issued.remove(&(queue, sector));
+            self.issued.remove(&key);
         }
         found
     }

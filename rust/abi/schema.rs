@@ -5,6 +5,9 @@
 //! Fields follow one another in the order of the schema, without padding. A bit field begins at the
 //! bit after the previous field, any other field at the next byte.
 
+/// The last bytes of a text that was cut: an ellipsis, in UTF-8.
+pub const CUT: [u8; 3] = *b"\xe2\x80\xa6";
+
 /// Layout of an integer in the record, and its form in a viewer. Little endian: the lowest bit
 /// comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 //! A single value of a record, or of the moment.
 
-use super::abi::schema::{Integer, Shown};
+use super::abi::schema::{Integer, Shown, CUT};
 use super::evaluate::{plain, Contexts, Evaluation};
 use super::program::{Extent, NumberAt, NumberSource, Step, TextAt};
 
@@ -113,8 +113,8 @@ impl Value {
         }
     }
 
-    /// Writes the text up to its NUL, and NULs after it, in the order of little endian. [`None`]: as
-    /// for a number. Any context, NMI included.
+    /// Writes the text up to its NUL, and NULs after it, in the order of little endian. A text that is
+    /// too long is cut, and ends in [`CUT`]. [`None`]: as for a number. Any context, NMI included.
     #[inline(never)]
     pub fn text<C: Contexts>(&self, record: &[u8], contexts: &C, to: &mut [u64]) -> Option<()> {
         let ValuePlace::Text(from) = self.place else {
@@ -122,11 +122,16 @@ impl Value {
         };
         self.passed(record, contexts)?.with_text(from, |text| {
             let mut bytes = text.iter();
-            for word in to {
+            for word in &mut *to {
                 *word = 0;
                 for (shift, byte) in (0..u64::BITS).step_by(8).zip(&mut bytes) {
                     *word |= u64::from(*byte).wrapping_shl(shift);
                 }
+            }
+            if let (Some(_), Some(last)) = (bytes.next(), to.last_mut()) {
+                let [a, b, c] = CUT;
+                let mark = u64::from_le_bytes([0, 0, 0, 0, 0, a, b, c]);
+                *last = (*last & ((1 << 40) - 1)) | mark;
             }
             true
         })?;

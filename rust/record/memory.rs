@@ -5,6 +5,7 @@
 //! The ring decides which context owns which bytes. The functions here trust the positions that
 //! the ring gave to their callers, because a check of each store would cost more than the store.
 
+pub use super::abi::schema::CUT;
 use super::ring::consume::Reader;
 use super::ring::exchange::{Bank, Vacated};
 use core::arch::asm;
@@ -227,6 +228,31 @@ impl Tail for NulTerminated<'_> {
     #[inline(always)]
     fn write(&self, mut space: Space<'_>) {
         space.put_bytes(self.0);
+        space.put(0u8);
+    }
+}
+
+/// Maximum length in bytes of a text that an event reads; a longer one ends in [`CUT`].
+pub const TEXT_MAX: usize = 255;
+
+/// A tail of a string of [`TEXT_MAX`] bytes at most and its NUL.
+#[derive(Clone, Copy)]
+pub struct CutText<'a>(pub &'a [u8]);
+
+impl Tail for CutText<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len().min(TEXT_MAX).wrapping_add(1)
+    }
+    #[inline(always)]
+    fn write(&self, mut space: Space<'_>) {
+        match self.0.get(..TEXT_MAX.wrapping_sub(CUT.len())) {
+            Some(kept) if self.0.len() > TEXT_MAX => {
+                space.put_bytes(kept);
+                space.put_bytes(&CUT);
+            }
+            _ => space.put_bytes(self.0),
+        }
         space.put(0u8);
     }
 }

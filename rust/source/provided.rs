@@ -11,7 +11,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::probe::recorders::{Recorders, Removed};
 use crate::probe::{captured, Probe};
 use crate::record::memory::{Space, Tail};
-use crate::sys::args::TEXT_MAX;
+use crate::record::memory::TEXT_MAX;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 

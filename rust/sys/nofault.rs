@@ -2,6 +2,7 @@
 
 //! Reads of memory that may not be present.
 
+use crate::record::memory::CUT;
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
 
@@ -115,23 +116,32 @@ impl<const N: usize> TextParts<N> {
         self.len = self.len.wrapping_add(size);
     }
 
-    /// Appends the text at an address, without its NUL, up to `longest` bytes. Returns whether the text could
-    /// be read; if not, appends nothing. Context as for [`Somewhere::read`].
+    /// Appends the text at an address, without its NUL, up to `longest` bytes; a longer one is cut and ends in [`CUT`].
+    /// There must be room for one byte more. Returns whether the text could be read; if not, appends nothing. Context as
+    /// for [`Somewhere::read`].
     pub(crate) fn put_text(&mut self, from: Somewhere, longest: usize) -> bool {
         let room = self.bytes.get_mut(self.len..).unwrap_or_default();
-        let longest = longest.min(room.len());
-        // SAFETY: The function accepts any address. There is room for `longest` bytes.
+        let Some(longest) = room.len().checked_sub(1).map(|most| most.min(longest)) else {
+            return false;
+        };
+        // SAFETY: The function accepts any address. There is room for `longest` bytes and one more.
         let read = unsafe {
             bindings::rtrace_read_text(
                 from.address,
                 from.space.raw(),
                 room.as_mut_ptr().cast(),
-                longest,
+                longest.wrapping_add(1),
             )
         };
         let Ok(len) = usize::try_from(read) else {
             return false;
         };
+        if len > longest {
+            let end = longest.saturating_sub(CUT.len())..longest;
+            for (to, from) in room.get_mut(end).unwrap_or_default().iter_mut().zip(CUT) {
+                to.write(from);
+            }
+        }
         // INVARIANT: `len` more bytes were written; `longest` is at most the room that was left.
         self.len = self.len.wrapping_add(len.min(longest));
         true

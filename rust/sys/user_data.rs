@@ -2,6 +2,7 @@
 
 //! Data that is copied from user space for a record.
 
+use crate::record::memory::CUT;
 use crate::sys::bindings;
 use core::mem::MaybeUninit;
 
@@ -37,19 +38,23 @@ impl<const N: usize> UserData<N> {
     }
 
     /// Appends the text at `address` in user space, with a NUL. If the text cannot be read, appends an empty
-    /// one. If it is longer than a piece, cuts it. May fault and sleep.
+    /// one. If it is longer than a piece, cuts it, and ends it with [`CUT`]. May fault and sleep.
     pub(crate) fn put_text(&mut self, address: u64) {
         let Some(most) = self.room().min(PIECE_MAX).checked_sub(1) else {
             return;
         };
         // SAFETY:
-        // - The write is inside the array: there is room for `most` bytes and the NUL.
-        // - rtrace_copy_text() checks the address and writes at most `most` bytes. It returns the number of
-        //   bytes of the text, or an error.
+        // - The writes are inside the array: there is room for `most` bytes and the NUL. The mark ends before the NUL.
+        // - rtrace_copy_text() checks the address and writes at most this number of bytes. It returns the number of
+        //   bytes of the text, or an error. If it finds no NUL, it returns the number that was asked for.
         unsafe {
             let to = self.bytes.as_mut_ptr().cast::<u8>().add(self.len);
-            let copied = bindings::rtrace_copy_text(to.cast(), address, most);
-            let len = usize::try_from(copied).unwrap_or(0).min(most);
+            let copied = bindings::rtrace_copy_text(to.cast(), address, most.wrapping_add(1));
+            let len = usize::try_from(copied).unwrap_or(0);
+            if len > most && most >= CUT.len() {
+                to.add(most).sub(CUT.len()).cast::<[u8; CUT.len()]>().write(CUT);
+            }
+            let len = len.min(most);
             to.add(len).write(0);
             // INVARIANT: `len + 1` more bytes are initialised.
             self.len = self.len.wrapping_add(len).wrapping_add(1);

@@ -6,6 +6,7 @@ use super::{NoEvent, LONGEST};
 use crate::abi::schema::{FieldType, Integer};
 use crate::arch::registers::Register;
 use crate::input::dynamic::{Argument, Base, ProbeLine, ProbeReason, Type};
+use crate::record::memory::TEXT_MAX;
 use crate::source::description::{DescribedType, Description};
 use crate::sys::args::{Registers, Task};
 use crate::sys::nofault::{AddressSpace, Somewhere, TextParts};
@@ -14,9 +15,6 @@ use kernel::str::CString;
 
 /// The text that is recorded for unreadable text, as ftrace's.
 const FAULT: &[u8] = b"(fault)";
-
-/// The maximum length of a text, without its NUL.
-const TEXT_MAX: usize = 255;
 
 /// The instructions for all fields. The fields that are read when a function begins come first.
 pub(super) struct FetchProgram {

@@ -76,7 +76,7 @@ macro_rules! event {
             // A string has a NUL at least.
             const LEAST: u64 = FIXED $(+ { stringify!($tail); 1 })?;
             const CAPACITY: usize =
-                FIXED as usize $(+ { stringify!($tail); $crate::sys::args::TEXT_MAX + 1 })?;
+                FIXED as usize $(+ { stringify!($tail); $crate::record::memory::TEXT_MAX + 1 })?;
 
             // This function cannot be probed: a kprobe on a probe could fire the probe.
             #[link_section = ".kprobes.text"]
@@ -287,7 +287,7 @@ macro_rules! event {
         None
     }};
     (@tail) => { () };
-    (@tail $value:expr) => { $crate::record::memory::NulTerminated($value) };
+    (@tail $value:expr) => { $crate::record::memory::CutText($value) };
     (@handlers $tp:ident $($arg:ident)*) => {
         ::kernel::macros::paste! {
             $crate::probe::handlers::handlers!(

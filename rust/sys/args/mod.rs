@@ -29,6 +29,7 @@ pub(crate) use timer::{jiffies, DueTime, HrTimer, TimerList, TimerSetting};
 pub(crate) use word::{FarWord, NamespaceWord};
 
 use crate::arch::word::read_word;
+use crate::record::memory::TEXT_MAX;
 use crate::sys::pages::PAGE_SIZE;
 
 /// The lowest bit of each byte.
@@ -36,10 +37,8 @@ const LOW: u64 = 0x0101_0101_0101_0101;
 /// The top bit of each byte.
 const HIGH: u64 = LOW << 7;
 
-/// Maximum length of a text from the kernel, in bytes; the rest is cut off.
-pub(crate) const TEXT_MAX: usize = 255;
-
-/// The bytes of a C string, without the NUL. Read eight at a time.
+/// The bytes of a C string, without the NUL. Read eight at a time. At most [`TEXT_MAX`] + 1 bytes, which tell that the
+/// text is longer than [`TEXT_MAX`].
 ///
 /// # Safety
 ///
@@ -53,7 +52,7 @@ pub(super) unsafe fn c_text<'a>(text: *const u8) -> &'a [u8] {
     unsafe { core::slice::from_raw_parts(text, c_text_len(text)) }
 }
 
-/// Length of a C string in bytes, [`TEXT_MAX`] at most.
+/// Length of a C string in bytes, [`TEXT_MAX`] + 1 at most.
 ///
 /// # Safety
 ///
@@ -82,10 +81,10 @@ unsafe fn c_text_len(text: *const u8) -> usize {
         let scanned = word.addr().wrapping_sub(text.addr());
         if nul != 0 {
             let len = scanned.wrapping_add(nul.trailing_zeros() as usize / 8);
-            return len.min(TEXT_MAX);
+            return len.min(TEXT_MAX + 1);
         }
-        if scanned.wrapping_add(8) as isize >= TEXT_MAX as isize {
-            return TEXT_MAX;
+        if scanned.wrapping_add(8) as isize > TEXT_MAX as isize {
+            return TEXT_MAX + 1;
         }
         word = word.wrapping_add(8);
         // SAFETY: No NUL was found so far, so the text continues in this word.

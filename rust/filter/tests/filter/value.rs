@@ -78,6 +78,13 @@ fn long_texts_are_cut() {
     let mut words = [0; MAX_TEXT_WORDS];
     assert_eq!(value("wide").words(), MAX_TEXT_WORDS);
     assert_eq!(value("wide").text(&record, &moment(), &mut words), Some(()));
+    assert_eq!(
+        words.map(u64::to_le_bytes).concat(),
+        [&[b'x'; 29][..], "…".as_bytes()].concat()
+    );
+    // A text that just fits is not cut.
+    let fits = [[b'x'; 32].as_slice(), &[0; 68], &[7]].concat();
+    assert_eq!(value("wide").text(&fits, &moment(), &mut words), Some(()));
     assert_eq!(words, [u64::from_le_bytes([b'x'; 8]); MAX_TEXT_WORDS]);
     assert_eq!(value("after").number(&record, &moment()), Some(7));
 }

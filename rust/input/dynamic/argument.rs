@@ -5,7 +5,7 @@
 //! ```text
 //! VALUE = %REGISTER | $argN | $retval | $duration | $stack | $stackN | $comm | @ADDRESS | \NUMBER
 //!       | (+|-)[u]OFFSET(VALUE)     value in memory at that address, with `u` in user space
-//! TYPE = u8 ... u64 | s8 ... s64 | x8 ... x64 | symbol | string | ustring | bWIDTH@SHIFT/SIZE
+//! TYPE = u8 ... u64 | s8 ... s64 | x8 ... x64 | be16 ... be64 | symbol | string | ustring | bWIDTH@SHIFT/SIZE
 //! ```
 
 use super::super::rest::{is_of_name, Rest};
@@ -72,6 +72,8 @@ pub enum Type {
     Signed(u8),
     /// A number shown in hexadecimal.
     Hex(u8),
+    /// A number of this many bits whose highest byte comes first (network byte order), shown in decimal.
+    BigEndian(u8),
     /// The `bits` bits from `shift` on, of a number of `size` bits.
     BitField {
         /// Number of bits.
@@ -253,6 +255,10 @@ fn ty_of_word(rest: &mut Rest<'_>) -> Option<Type> {
             rest.take(word);
             return Some(ty);
         }
+    }
+    if rest.take("be") {
+        let bits = u8::try_from(number(rest)?).ok()?;
+        return (is_size(bits) && bits != 8).then_some(Type::BigEndian(bits));
     }
     let kind = rest.peek()?;
     let kinds = ["u", "s", "x", "b"];

@@ -195,7 +195,7 @@ impl fmt::Display for ProbeReason {
             Self::NoParenthesis => "expected a parenthesis",
             Self::NoNumber => "expected a number",
             Self::NoType => {
-                "expected u8 to u64, s8 to s64, x8 to x64, symbol, string, ustring or bWIDTH@SHIFT/SIZE"
+                "expected u8 to u64, s8 to s64, x8 to x64, be16 to be64, symbol, string, ustring or bWIDTH@SHIFT/SIZE"
             }
             Self::WrongType => "$comm is a string",
             Self::DurationIsNumber => "$duration is a number of nanoseconds: u8 to u64, s8 to s64 or x8 to x64",

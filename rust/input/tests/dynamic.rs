@@ -65,7 +65,8 @@ fn places_and_names_are_parsed() {
 fn arguments_are_parsed() {
     let probe = parsed(
         "r vfs_read fd=%di $arg3:u64 -8(+u0x10($stack2)):b4@3/8 $retval:s32 @0x10:symbol \
-         \\-2:x8 text=$comm:string +0($arg2):ustring $stack $duration took=$duration:u32",
+         \\-2:x8 text=$comm:string +0($arg2):ustring $stack $duration took=$duration:u32 \
+         +12($arg1):be16 %si:be64",
     );
     let all = arguments(&probe);
     let bases: Vec<_> = all.iter().map(|argument| argument.base).collect();
@@ -81,6 +82,8 @@ fn arguments_are_parsed() {
         Base::Stack,
         Base::Duration,
         Base::Duration,
+        Base::Argument(1),
+        Base::Register("si"),
     ];
     assert_eq!(bases, expected);
     let types: Vec<_> = all.iter().map(|argument| argument.ty).collect();
@@ -101,6 +104,8 @@ fn arguments_are_parsed() {
         None,
         Some(Type::Unsigned(64)),
         Some(Type::Unsigned(32)),
+        Some(Type::BigEndian(16)),
+        Some(Type::BigEndian(64)),
     ];
     assert_eq!(types, expected);
     assert_eq!(
@@ -183,6 +188,9 @@ fn what_is_wrong_is_shown() {
         ("p f +1(%di))", 11, "expected u8"),
         ("p f %di:u7", 8, "expected u8"),
         ("p f %di:u128", 8, "expected u8"),
+        ("p f %di:be8", 8, "expected u8"),
+        ("p f %di:be24", 8, "expected u8"),
+        ("r f $duration:be16", 13, "$duration is a number"),
         ("p f %di:b9@0/8", 8, "expected u8"),
         ("p f %di:b4@5/8", 8, "expected u8"),
         ("p f %di:b0@0/8", 8, "expected u8"),

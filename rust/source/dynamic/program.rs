@@ -57,6 +57,8 @@ enum Source {
 enum As {
     /// The value's lowest bytes.
     Number(usize),
+    /// The value's lowest bytes, whose order is not the machine's.
+    Swapped(usize),
     /// Some of the value's bits, in this number of bytes.
     Bits { shift: u8, mask: u64, size: usize },
     /// The text at this address.
@@ -146,7 +148,9 @@ fn add_field(description: &mut Description, argument: &Argument<'_>, fetch: &Fet
     let kind = match (fetch.as_what, argument.ty) {
         (As::Comm, _) => DescribedType::Fixed(FieldType::text(16)),
         (As::Text { .. }, _) => DescribedType::String,
-        (_, Some(Type::Unsigned(bits))) => integer(Integer::unsigned(bits)),
+        (_, Some(Type::Unsigned(bits) | Type::BigEndian(bits))) => {
+            integer(Integer::unsigned(bits))
+        }
         (_, Some(Type::Signed(bits))) => integer(Integer::signed(bits)),
         (_, Some(Type::Hex(bits))) => integer(Integer::hex(bits)),
         (_, Some(Type::BitField { size, .. })) => integer(Integer::unsigned(size)),
@@ -201,6 +205,7 @@ impl Fetch {
             Some(Type::Unsigned(bits) | Type::Signed(bits) | Type::Hex(bits)) => {
                 As::Number(bytes(bits))
             }
+            Some(Type::BigEndian(bits)) => As::Swapped(bytes(bits)),
             Some(Type::BitField { bits, shift, size }) => As::Bits {
                 shift,
                 mask: u64::MAX >> 64_u8.wrapping_sub(bits),
@@ -221,7 +226,7 @@ impl Fetch {
     /// Minimum number of bytes of the field.
     fn least(&self) -> usize {
         match self.as_what {
-            As::Number(size) | As::Bits { size, .. } => size,
+            As::Number(size) | As::Swapped(size) | As::Bits { size, .. } => size,
             As::Text { .. } => FAULT.len() + 1,
             As::Comm => 16,
         }
@@ -231,7 +236,7 @@ impl Fetch {
     fn most(&self) -> usize {
         match self.as_what {
             As::Text { .. } => TEXT_MAX + 1,
-            As::Number(_) | As::Bits { .. } | As::Comm => self.least(),
+            As::Number(_) | As::Swapped(_) | As::Bits { .. } | As::Comm => self.least(),
         }
     }
 
@@ -254,6 +259,12 @@ impl Fetch {
             As::Number(size) => {
                 let value = self.value(registers, size).unwrap_or(0);
                 to.put_number(value, size);
+            }
+            As::Swapped(size) => {
+                let value = self.value(registers, size).unwrap_or(0).swap_bytes();
+                // The lowest bytes are the highest ones now.
+                let unused = 8_u32.wrapping_mul(8_u32.wrapping_sub(size as u32));
+                to.put_number(value.wrapping_shr(unused), size);
             }
             As::Bits { shift, mask, size } => {
                 let value = self.value(registers, size).unwrap_or(0) >> shift & mask;

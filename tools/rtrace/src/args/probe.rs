@@ -13,9 +13,9 @@ use clap::Args;
 /// Without `->`, a call of the function records the event. With it, the return records the event, with the arguments of
 /// the call. An ARGUMENT is a parameter's name and the members to follow: file->f_inode->i_ino. The result is called
 /// `ret`. The kernel's own types (/sys/kernel/btf) say where a value is and what type it has. NAME= before a value
-/// names it, :TYPE after the value sets its type (u8 to u64, s8 to s64, x8 to x64, symbol, string, ustring: a text in
-/// user space). A parameter can be replaced by what ftrace's kprobe events take: %REGISTER, $comm, $stackN,
-/// +OFFSET(VALUE). FUNCTION+OFFSET is a place in the function's code.
+/// names it, :TYPE after the value sets its type (u8 to u64, s8 to s64, x8 to x64, be16 to be64: network byte order,
+/// symbol, string, ustring: a text in user space). A parameter can be replaced by what ftrace's kprobe events take:
+/// %REGISTER, $comm, $stackN, +OFFSET(VALUE). FUNCTION+OFFSET is a place in the function's code.
 ///
 /// /FILE:FUNCTION is a function of a program or library, by its symbol. Its types are unknown: the arguments are $arg1
 /// to $arg6, the result is `ret`. FUNCTION@VERSION and FUNCTION@0xADDRESS choose one of several functions of that name.

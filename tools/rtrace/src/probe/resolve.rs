@@ -307,7 +307,14 @@ impl Finder<'_> {
             }
         }
         Ok(match kind {
-            Kind::Number { bits, is_signed } => {
+            Kind::Number {
+                bits,
+                is_big_endian: true,
+                ..
+            } => format!("{}:be{bits}", at.read()),
+            Kind::Number {
+                bits, is_signed, ..
+            } => {
                 let sign = if is_signed { 's' } else { 'u' };
                 format!("{}:{sign}{bits}", at.read())
             }

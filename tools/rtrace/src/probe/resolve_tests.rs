@@ -107,6 +107,12 @@ fn types() -> TempDir {
         &[("i_ino", long, 64, 0), ("i_name", comm, 128, 0)],
     );
     let inodes = btf.pointer(inode);
+    let short = btf.int("unsigned short", 2, false);
+    let u16 = btf.typedef("__u16", short);
+    let be16 = btf.typedef("__be16", u16);
+    let port = btf.typedef("port_t", be16);
+    let port = btf.constant(port);
+    let be32 = btf.typedef("__be32", int);
     let path = btf.structure(
         "path",
         16,
@@ -118,6 +124,9 @@ fn types() -> TempDir {
         ("f_path", path, 128, 0),
         ("f_numbers", numbers, 256, 0),
         ("f_inode", inodes, 512, 0),
+        ("f_port", port, 576, 0),
+        ("f_short", u16, 592, 0),
+        ("f_address", be32, 608, 0),
     ];
     let file = btf.structure("file", 128, &members);
     let file = btf.pointer(file);
@@ -188,6 +197,11 @@ fn values_are_found() {
         (
             "reads(file->f_numbers:s32)",
             "p:probe/reads reads f_numbers=+32($arg1):s32",
+        ),
+        // Network byte order, whatever the type is called.
+        (
+            "reads(file->f_port, file->f_short, file->f_address, p=file->f_port:x16)",
+            "p:probe/reads reads f_port=+72($arg1):be16 f_short=+74($arg1):u16 f_address=+76($arg1):be32 p=+72($arg1):x16",
         ),
         (
             "reads($comm, a=%di:u8)",

@@ -11,6 +11,9 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
+/// Names of types whose highest byte comes first.
+const BIG_ENDIAN: [&str; 3] = ["__be16", "__be32", "__be64"];
+
 /// Prefix of a function that has the name of a tracepoint after it. Its parameters are the handler's own one, followed
 /// by those of the tracepoint.
 pub const STUB: &str = "__probestub_";
@@ -94,6 +97,8 @@ pub enum Kind {
         bits: u8,
         /// Whether it is signed.
         is_signed: bool,
+        /// Whether its bytes are in network byte order.
+        is_big_endian: bool,
     },
     /// A pointer to a [`Pointee`].
     Pointer(Pointee),
@@ -227,10 +232,12 @@ impl Types {
 
     /// Kind of a type, after all type names and qualifiers are resolved.
     pub fn kind(&self, ty: &Type) -> anyhow::Result<Kind> {
+        let is_big_endian = self.is_big_endian(ty)?;
         let number = |bytes: usize, is_signed| match bytes {
             1 | 2 | 4 | 8 => Kind::Number {
                 bits: bytes as u8 * 8,
                 is_signed,
+                is_big_endian,
             },
             _ => Kind::Other("a number of unusual size"),
         };
@@ -277,6 +284,26 @@ impl Types {
             }
         }
         Ok(None)
+    }
+
+    /// Whether one of the names of a type is the kernel's for network byte order: `__be16`, `__be32` or `__be64`.
+    fn is_big_endian(&self, ty: &Type) -> anyhow::Result<bool> {
+        let mut ty = ty.clone();
+        loop {
+            let next = match &ty {
+                Type::Typedef(name) if BIG_ENDIAN.contains(&&*self.0.resolve_name(name)?) => {
+                    return Ok(true)
+                }
+                Type::Typedef(named) => named.get_type_id(),
+                Type::Const(qualified) => qualified.get_type_id(),
+                Type::Volatile(qualified) => qualified.get_type_id(),
+                _ => None,
+            };
+            match next {
+                None | Some(0) => return Ok(false),
+                Some(id) => ty = self.0.resolve_type_by_id(id)?,
+            }
+        }
     }
 
     /// The type without names and qualifiers. [`None`] is `void`.

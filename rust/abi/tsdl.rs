@@ -14,6 +14,12 @@ use core::fmt::{Result, Write};
 /// stop of the trace. Without the entry, they end when they were closed, up to a second after the stop.
 pub const TRACE_END: &str = "trace_end";
 
+/// Entry of the environment of a trace that has only some tasks' events. Its value says how they were chosen.
+pub const TASKS: &str = "rtrace_tasks";
+
+/// Value of [`TASKS`]: by their cgroups.
+pub const CGROUPS: &str = "cgroups";
+
 /// The trace's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock<'a> {
@@ -48,6 +54,8 @@ pub struct Environment<'a> {
     pub rtrace_version: &'a str,
     /// The kind of processor, as uname(2) names it; [`None`] for x86-64.
     pub architecture: Option<&'a str>,
+    /// How the tasks whose events are recorded were chosen; [`None`]: they are all tasks.
+    pub tasks: Option<&'a str>,
 }
 
 /// A name with a leading underscore, which keeps any C identifier legal in TSDL. Readers remove the
@@ -79,14 +87,14 @@ impl core::fmt::Display for Quoted<'_> {
     }
 }
 
-/// The line of the environment that names the architecture, if there is one.
-struct Architecture<'a>(Option<&'a str>);
+/// A line of the environment: a name, and a value if there is one.
+struct Optional<'a>(&'a str, Option<&'a str>);
 
-impl core::fmt::Display for Architecture<'_> {
+impl core::fmt::Display for Optional<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> Result {
-        match self.0 {
-            Some(name) => writeln!(f, "\tarchitecture = \"{}\";", Quoted(name)),
-            None => Ok(()),
+        match self {
+            Self(name, Some(value)) => writeln!(f, "\t{name} = \"{}\";", Quoted(value)),
+            Self(_, None) => Ok(()),
         }
     }
 }
@@ -140,7 +148,7 @@ env {{
 	trace_creation_datetime = \"{}\";
 	rtrace_version = \"{}\";
 	{TRACE_END} = \"stop\";
-{}}};
+{}{}}};
 
 clock {{
 	name = \"{name}\";
@@ -161,7 +169,8 @@ typealias integer {{
         Quoted(env.trace_name),
         Quoted(env.created),
         Quoted(env.rtrace_version),
-        Architecture(env.architecture),
+        Optional("architecture", env.architecture),
+        Optional(TASKS, env.tasks),
         clock.uuid,
         Quoted(clock.description),
         clock.frequency,

@@ -41,7 +41,7 @@ impl Look {
     pub(super) const CALLS: u64 = 1 << 3;
     /// The record format is not the default one, [`CompactTsc`].
     pub(super) const FORMAT: u64 = 1 << 4;
-    /// The cgroup of the current task.
+    /// The cgroups of the current task and of the tasks that the event is about.
     pub(super) const CGROUP: u64 = 1 << 5;
     /// The probe is for a trigger or a map, and records nothing.
     pub(super) const NO_RECORD: u64 = 1 << 6;
@@ -139,21 +139,22 @@ impl Probe {
         let look = self.look.load();
         look & Look::NOTHING == 0
             && (look & Look::TASKS == 0 || self.is_of_wanted_task(|| None))
-            && (look & Look::CGROUP == 0 || self.is_in_wanted_cgroup())
+            && (look & Look::CGROUP == 0 || self.is_of_wanted_cgroup(&[]))
     }
 
-    /// Records the event if it is wanted, as [`record_or`](Self::record_or). The caller holds `guards`
-    /// [`NoPreempt`] guards.
+    /// Records the event if it is wanted, as [`record_or`](Self::record_or). The event is about the task `about`. The
+    /// caller holds `guards` [`NoPreempt`] guards.
     #[inline(always)]
     pub(crate) fn record<const N: usize, W: FnOnce(RecordWriter<'_>) + Copy>(
         &self,
         guards: u32,
-        about: impl FnOnce() -> Option<i32>,
+        about: Option<&Task>,
         number: impl FnOnce(usize) -> Option<u64>,
         payload: impl Fn() -> (u64, W),
     ) {
         self.record_or(
-            about,
+            #[inline(always)]
+            || about.map(Task::tid),
             number,
             &payload,
             #[inline(always)]
@@ -164,7 +165,7 @@ impl Probe {
             #[inline(always)]
             || {
                 let (len, write) = payload();
-                self.take_any::<N>(guards, len, write);
+                self.take_any::<N>(guards, &[about], len, write);
             },
         );
     }
@@ -247,7 +248,7 @@ impl Probe {
         write: impl FnOnce(RecordWriter<'_>) + Copy,
     ) {
         if !self.record_with_any_contexts(guards, len, write) {
-            self.take_any::<N>(guards, len, write);
+            self.take_any::<N>(guards, &[], len, write);
         }
     }
 
@@ -258,18 +259,20 @@ impl Probe {
         self.filter.get(&guard)?.decides(number)
     }
 
-    /// Records the event of a wanted task, or fires the trigger, if the other checks allow it. Handles all cases.
+    /// Records the event of a wanted task, or fires the trigger, if the other checks allow it. Handles all cases. The
+    /// event is about the tasks `about`.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     pub(crate) fn take_any<const N: usize>(
         &self,
         guards: u32,
+        about: &[Option<&Task>],
         len: u64,
         write: impl FnOnce(RecordWriter<'_>),
     ) {
         // This check is here, so that probes without cgroups do not pay for it.
-        if !self.is_in_wanted_cgroup() {
+        if !self.is_of_wanted_cgroup(about) {
             return;
         }
         // This is this module's outermost function on the stack, or the next one.
@@ -309,7 +312,7 @@ impl Probe {
         if look & Look::TASKS != 0 && !self.is_of_wanted_task(|| None) {
             return;
         }
-        if look & Look::CGROUP != 0 && !self.is_in_wanted_cgroup() {
+        if look & Look::CGROUP != 0 && !self.is_of_wanted_cgroup(&[]) {
             return;
         }
         if look & Look::FIELDS != 0 {
@@ -480,10 +483,11 @@ impl Probe {
             || about().is_some_and(|tid| self.tasks.wants(tid, &guard))
     }
 
-    /// Whether the cgroup of the current task is wanted, as in BPF and perf. Triggers ignore cgroups.
+    /// Whether the cgroup of the current task is wanted, as in BPF and perf, or that of a task that the event is about.
+    /// Triggers ignore cgroups.
     #[inline(always)]
-    fn is_in_wanted_cgroup(&self) -> bool {
-        self.tasks.wants_current_cgroup(&NoPreempt::new())
+    fn is_of_wanted_cgroup(&self, about: &[Option<&Task>]) -> bool {
+        self.tasks.wants_cgroup(about, &NoPreempt::new())
     }
 }
 

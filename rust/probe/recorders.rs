@@ -5,7 +5,7 @@
 use super::Probe;
 use crate::arch::preempt::NoPreempt;
 use crate::record::memory::{Payload, RecordWriter, Tail};
-use crate::sys::args::Registers;
+use crate::sys::args::{Registers, Task};
 use crate::sys::rcu::{RcuArc, Retired};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -125,12 +125,12 @@ impl Recorders {
         );
     }
 
-    /// The same with fields of fixed size: [`FIXED_MAX`] bytes at most. `about` is the id of the task that the event is
+    /// The same with fields of fixed size: [`FIXED_MAX`] bytes at most. `about` is the task that the event is
     /// about. `make` returns the fields; it is called for each probe, so that none need be kept.
     #[inline(always)]
     pub(crate) fn record_fields<T: FixedFields>(
         &self,
-        about: Option<i32>,
+        about: Option<&Task>,
         make: impl Fn() -> T + Copy,
         guard: &NoPreempt,
     ) {
@@ -141,8 +141,7 @@ impl Recorders {
             |probe| {
                 probe.record::<FIXED_MAX, _>(
                     1,
-                    #[inline(always)]
-                    || about,
+                    about,
                     #[inline(always)]
                     |at| make().number(at),
                     #[inline(always)]

@@ -126,10 +126,10 @@ impl CgroupSet {
         self.0.iter().map(|(path, _)| &***path)
     }
 
-    /// Whether the current task is in one of them, or in a descendant. Any context, NMI included.
+    /// Whether a task is in one of them, or in a descendant. Any context, NMI included.
     #[inline(always)]
-    fn has_current(&self, guard: &NoPreempt) -> bool {
-        self.0.iter().any(|(_, cgroup)| cgroup.has_current(guard))
+    fn has(&self, task: &Task, guard: &NoPreempt) -> bool {
+        self.0.iter().any(|(_, cgroup)| cgroup.has(task, guard))
     }
 }
 
@@ -171,11 +171,15 @@ impl Tasks {
             && !self.not.get(guard).is_some_and(|not| not.has(tid))
     }
 
-    /// Whether the set of cgroups allows events of the current task. Any context, NMI included.
+    /// Whether the set of cgroups allows events of the current task, or events about one of these tasks. Any context,
+    /// NMI included.
     #[inline(always)]
-    pub(crate) fn wants_current_cgroup(&self, guard: &NoPreempt) -> bool {
-        let cgroups = self.cgroups.get(guard);
-        cgroups.is_none_or(|cgroups| cgroups.has_current(guard))
+    pub(crate) fn wants_cgroup(&self, about: &[Option<&Task>], guard: &NoPreempt) -> bool {
+        let Some(cgroups) = self.cgroups.get(guard) else {
+            return true;
+        };
+        let mut about = about.iter().flatten();
+        cgroups.has(&Task::current(), guard) || about.any(|task| cgroups.has(task, guard))
     }
 
     /// Whether events of a task with this memory can be wanted. The set of cgroups does not decide, because tasks change

@@ -46,6 +46,7 @@ pub(super) fn preamble(
             created: created.to_str()?,
             rtrace_version: crate::abi::VERSION,
             architecture: crate::arch::NAME,
+            tasks: session.tasks.has_cgroups().then_some(tsdl::CGROUPS),
         },
     )
     .map_err(|_| ENOMEM)?;

@@ -3,7 +3,7 @@
 //! Control groups of the unified hierarchy (cgroup v2).
 
 use crate::arch::preempt::NoPreempt;
-use crate::arch::task;
+use crate::sys::args::Task;
 use crate::sys::bindings;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
@@ -51,17 +51,17 @@ impl Cgroup {
         self.cgroup == other.cgroup
     }
 
-    /// Whether the current task is in this cgroup or in a descendant of it. Any context, NMI included.
+    /// Whether a task is in this cgroup or in a descendant of it. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn has_current(&self, _guard: &NoPreempt) -> bool {
+    pub(crate) fn has(&self, task: &Task, _guard: &NoPreempt) -> bool {
         // SAFETY:
-        // - The current task lives. It has a `css_set` until after its end.
+        // - The task lives. It has a `css_set` until its structure is freed.
         // - The guard makes this an RCU reader, so neither the `css_set` nor its cgroup is freed. The fields
         //   read here never change in either of them.
         // - A cgroup has one ancestor for each level up to its own; the ancestor at its own level is the cgroup
         //   itself. By the invariant, the pointer is at `place`.
         unsafe {
-            let set = (&raw const (*task::current()).cgroups).read_volatile();
+            let set = (&raw const (*task.as_ptr()).cgroups).read_volatile();
             let cgroup = (*set).dfl_cgrp;
             let place = cgroup.wrapping_byte_add(self.place);
             (*cgroup).level >= self.level

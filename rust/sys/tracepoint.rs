@@ -2,7 +2,7 @@
 
 //! Tracepoints: lookup by name, and typed handlers.
 
-use crate::sys::args::Registers;
+use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
 use crate::sys::functions::names::FunctionName;
@@ -25,6 +25,12 @@ use kernel::sync::Arc;
 pub(crate) unsafe trait Arg {
     /// The type in the tracepoint's C prototype, as bindgen writes it.
     type Raw;
+
+    /// The task, if the argument is one: the event is about it.
+    #[inline(always)]
+    fn task(&self) -> Option<&Task> {
+        None
+    }
 }
 
 macro_rules! plain_args {

@@ -131,7 +131,7 @@ impl Probe {
         if look & Look::TASKS != 0 && !self.is_of_wanted_task(|| None) {
             return None;
         }
-        if look & Look::CGROUP != 0 && !self.is_in_wanted_cgroup() {
+        if look & Look::CGROUP != 0 && !self.is_of_wanted_cgroup(&[]) {
             return None;
         }
         if !self.is_live() {

@@ -40,7 +40,7 @@ impl Probe {
     ) {
         let (is_live, now) = (self.is_live(), Moment::new(guard, 1));
         let now = now.with_stack(StackStart::Interrupted(registers));
-        if !is_live || !self.is_of_wanted_task(|| None) || !self.is_in_wanted_cgroup() {
+        if !is_live || !self.is_of_wanted_task(|| None) || !self.is_of_wanted_cgroup(&[]) {
             return;
         }
         if let Some(filter) = self.filter.get(guard) {

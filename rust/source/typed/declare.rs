@@ -179,8 +179,10 @@ macro_rules! event {
             #[inline(never)]
             #[link_section = ".kprobes.text"]
             fn take_any(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
+                use $crate::sys::tracepoint::Arg;
+                let about = [$(Arg::task(&$arg)),*];
                 let (len, write) = event!(@payload [$($value)?] [$($fty = $read),*]);
-                probe.take_any::<CAPACITY>(0, len, write);
+                probe.take_any::<CAPACITY>(0, &about, len, write);
             }
 
             // This handler is for maps. It tail-calls one of two functions, or updates the map itself.

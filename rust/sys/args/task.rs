@@ -23,14 +23,30 @@ pub(crate) struct Task(Opaque<bindings::task_struct>);
 // SAFETY: A pointer to a live task; tracepoints that pass one pass no NULL.
 unsafe impl Arg for &Task {
     type Raw = *mut bindings::task_struct;
+
+    #[inline(always)]
+    fn task(&self) -> Option<&Task> {
+        Some(self)
+    }
 }
 
 // SAFETY: A pointer to a live task, or NULL.
 unsafe impl Arg for Option<&Task> {
     type Raw = *mut bindings::task_struct;
+
+    #[inline(always)]
+    fn task(&self) -> Option<&Task> {
+        *self
+    }
 }
 
 impl Task {
+    /// The kernel's own.
+    #[inline(always)]
+    pub(in crate::sys) fn as_ptr(&self) -> *const bindings::task_struct {
+        self.0.get()
+    }
+
     /// Bytes of a name, without the NUL.
     pub(super) const NAME_MAX: usize = 15;
 
@@ -215,13 +231,6 @@ impl Deref for CurrentTask {
 }
 
 impl CurrentTask {
-    /// The kernel's own.
-    #[inline(always)]
-    pub(super) fn as_ptr(&self) -> *const bindings::task_struct {
-        let task: &Task = self;
-        task.0.get()
-    }
-
     /// The id of its cgroup (v2), which is the inode number of that one's directory; 0 if the
     /// kernel has no cgroups. Any context, NMI included.
     #[inline(always)]

@@ -26,6 +26,7 @@ fn text(layout: Layout, events: &[(u32, &str, Vec<Field<'_>>)]) -> String {
         created: "20261120T230000Z",
         rtrace_version: "0.1.0",
         architecture: Some("aarch64"),
+        tasks: Some(tsdl::CGROUPS),
     };
     let mut out = String::new();
     tsdl::preamble(&mut out, UUID, &[layout], &clock, &env).unwrap();
@@ -100,6 +101,7 @@ fn round_trip() {
         assert_eq!(metadata.env["hostname"], "a\\b \"c\"");
         assert_eq!(metadata.env["kernel_version"], "#1 SMP { } ;");
         assert_eq!(metadata.env["tracer_minor"], "13");
+        assert_eq!(metadata.env[tsdl::TASKS], tsdl::CGROUPS);
         let event = &metadata.streams[0].events[&0];
         assert_eq!(event.size, None);
         assert_eq!(event.field("comm"), Some(4));

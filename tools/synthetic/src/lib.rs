@@ -181,6 +181,7 @@ fn metadata_from(machine: Machine<'_>, uuid: [u8; 16], layouts: &[Layout]) -> St
         created: "20231114T221320+0000",
         rtrace_version: "0.1.0",
         architecture: None,
+        tasks: None,
     };
     let field = |name, ty| Field { name, ty };
     let tid = |name| field(name, FieldType::signed(32));

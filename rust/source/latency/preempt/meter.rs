@@ -67,7 +67,7 @@ impl Preemptions {
     fn met(&self, request: &Request, prev: &Task, next: &Task, met: Met, guard: &NoPreempt) {
         let &Request { kind, asker, .. } = request;
         self.results.recorders.record_fields(
-            Some(prev.tid()),
+            Some(prev),
             #[inline(always)]
             move || PreemptRecord {
                 comm: prev.comm(),

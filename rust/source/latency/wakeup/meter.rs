@@ -80,7 +80,7 @@ impl Wakeups {
         }
         let waker = wait.cause;
         self.results.recorders.record_fields(
-            Some(task.tid()),
+            Some(task),
             #[inline(always)]
             move || WakeupRecord {
                 comm: task.comm(),

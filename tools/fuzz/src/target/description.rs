@@ -273,6 +273,7 @@ fn written(description: &Description, layouts: &[Layout], events: &Events<'_>) -
         created,
         rtrace_version,
         architecture: None,
+        tasks: None,
     };
     let mut out = String::new();
     tsdl::preamble(&mut out, &uuid, layouts, &clock, &env).expect("a String");

@@ -53,6 +53,7 @@ fn written(metadata: &Metadata) -> String {
         created: "",
         rtrace_version: "",
         architecture: None,
+        tasks: None,
     };
     let mut out = String::new();
     let layouts: Vec<_> = metadata.streams.iter().map(|class| class.layout).collect();

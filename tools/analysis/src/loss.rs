@@ -7,6 +7,7 @@
 //! - [`Losses`]: what the account says of the whole trace; every report ends with it.
 
 use super::initial::InitialThreads;
+use super::schedule::is_of_cgroups;
 use consumer::State;
 use ctf::{name_of, Damage, Item, Packet, StreamName};
 use serde::Serialize;
@@ -107,6 +108,9 @@ pub struct StreamAccount {
     pub content: Content,
 }
 
+/// The warning about a trace of some cgroups.
+const OF_CGROUPS: &str = "the trace is limited to cgroups (--cgroup): the times of other threads, the idle time of CPUs, and what other threads do for those of the cgroups are not in it";
+
 /// The contents and losses of a trace, counted while it is read.
 #[derive(Debug, Default)]
 pub struct Account {
@@ -116,7 +120,7 @@ pub struct Account {
     /// Streams by number.
     streams: Vec<StreamAccount>,
     damages: Damages,
-    /// Warnings about the ends of streams.
+    /// Warnings about parts that the trace does not have: other tasks, and the ends of streams.
     cuts: Vec<String>,
     clocks: ClockMarks,
 }
@@ -142,7 +146,7 @@ impl Account {
             recording: trace.recording.clone(),
             streams: trace.streams_by_name().map(stream).collect(),
             damages: Damages::of(trace),
-            cuts: Vec::new(),
+            cuts: Vec::from_iter(is_of_cgroups(&trace.metadata).then(|| OF_CGROUPS.to_owned())),
             clocks: ClockMarks::default(),
         }
     }
@@ -228,7 +232,7 @@ impl Account {
         Losses::new(&self.all(), self.recording.as_ref(), self.damages.clone())
     }
 
-    /// Warnings about the ends of streams.
+    /// Warnings about parts that the trace does not have: other tasks, and the ends of streams.
     pub fn cuts(&self) -> &[String] {
         &self.cuts
     }

@@ -6,7 +6,13 @@
 //! The running thread of a CPU is known from the start of the trace on: the first switch of the CPU names it
 //! ([`initial`](super::initial)). After a loss among the events of the schedule, it is known again from the next
 //! switch on. The wait of a thread is known only while no event of the schedule may be missing on any CPU. On a CPU
-//! with a loss, the thread may be woken, run and sleep again. A CPU is *whole* while neither these events nor events
+//! with a loss, the thread may be woken, run and sleep again.
+//!
+//! A trace of cgroups has the switches and wake-ups of their threads, and an event about one of these threads can also be
+//! about another thread. So the other threads have some events, and their times are not known. A thread is known to be
+//! in one of the cgroups if it runs after the idle task or before it, or if it makes a system call.
+//!
+//! A CPU is *whole* while neither these events nor events
 //! that begin or end an operation of a thread may be missing.
 
 mod happened;
@@ -18,7 +24,17 @@ use super::schedule_events::{self, Kind, Left, Switch};
 use super::tasks::{Life, Serial, Tasks};
 use super::whose::{Owner, Whose};
 use super::{ByEvent, Catalogue, EventKey};
+use ctf::Metadata;
+use rtrace_abi::tsdl;
 use std::collections::HashSet;
+
+/// Returns whether a trace has only the events of some cgroups.
+pub(crate) fn is_of_cgroups(metadata: &Metadata) -> bool {
+    metadata
+        .env
+        .get(tsdl::TASKS)
+        .is_some_and(|tasks| tasks == tsdl::CGROUPS)
+}
 
 /// The CPUs and threads of a trace at one moment.
 #[derive(Debug)]
@@ -35,6 +51,8 @@ pub struct Schedule {
     /// The threads that run before the first switches.
     initial: InitialThreads,
     tasks: Tasks,
+    /// Whether the trace has only the events of some cgroups.
+    is_of_cgroups: bool,
     /// Begin of the wait for a CPU that ended with the last event.
     ended_wait: Option<u64>,
 }
@@ -126,6 +144,7 @@ impl Schedule {
             not_whole: 0,
             initial,
             tasks: Tasks::default(),
+            is_of_cgroups: is_of_cgroups(catalogue.metadata()),
             ended_wait: None,
         }
     }
@@ -264,7 +283,7 @@ impl Schedule {
         if first.tid != 0 {
             let thread = self.tasks.thread(first.tid);
             thread.shows(&first.comm);
-            thread.state = Some((State::Running, time));
+            thread.state = (!self.is_of_cgroups).then_some((State::Running, time));
         }
     }
 
@@ -367,6 +386,10 @@ impl Schedule {
         let since = self.cpus[cpu].since.replace(time);
         self.cpus[cpu].running = Some(switch.next_tid);
         let is_begun = std::mem::replace(&mut self.cpus[cpu].is_begun, true);
+        if self.is_of_cgroups {
+            self.choose(switch);
+        }
+        let since = since.filter(|_| self.knows(switch.prev_tid));
         match switch.instead_of {
             Some(tid) => self.no_longer(tid),
             None => spans.extend(since.map(|from| Span {
@@ -381,11 +404,13 @@ impl Schedule {
         }
         // The idle tasks of all CPUs have the id 0.
         if switch.prev_tid != 0 {
-            let is_known = is_complete && !switch.left.is_end();
+            let is_known = is_complete && !switch.left.is_end() && self.knows(switch.prev_tid);
             let prev = self.tasks.thread(switch.prev_tid);
             prev.state = is_known.then_some((switch.left.state(), time));
         }
-        if switch.next_tid != 0 {
+        if switch.next_tid != 0 && !self.knows(switch.next_tid) {
+            self.no_longer(switch.next_tid);
+        } else if switch.next_tid != 0 {
             let next = self.tasks.thread(switch.next_tid);
             match next.state.replace((State::Running, time)) {
                 Some((State::Running, _)) | None => {}
@@ -406,11 +431,37 @@ impl Schedule {
         }
     }
 
+    /// Notes which threads of a switch are in a cgroup of the trace. The idle tasks are in none, so the other thread of
+    /// the switch is. A thread whose begin or end of running is missing is in none.
+    fn choose(&mut self, switch: &Switch<'_>) {
+        if let Some(before) = switch.instead_of {
+            for tid in [before, switch.prev_tid] {
+                if let Some(thread) = self.tasks.get_mut(tid) {
+                    thread.is_chosen = false;
+                }
+            }
+        }
+        match (switch.prev_tid, switch.next_tid) {
+            (0, 0) => {}
+            (0, tid) | (tid, 0) => self.tasks.thread(tid).is_chosen = true,
+            _ => {}
+        }
+    }
+
+    /// Returns whether the trace has all switches and wake-ups of a thread, except lost ones.
+    fn knows(&self, tid: i64) -> bool {
+        let is_chosen = |tid| self.tasks.get(tid).is_some_and(|thread| thread.is_chosen);
+        !self.is_of_cgroups || tid != 0 && is_chosen(tid)
+    }
+
     /// Handles an event about a thread that is about to be woken, or was woken. Of several events about one
     /// wake-up, the first counts. If the thread runs or is runnable, the event is ignored: the thread did
     /// not sleep. The thread may be about to sleep, and leave its CPU after the first of these events. In that
     /// case the next event counts.
     fn wake(&mut self, tid: i64, time: u64, spans: &mut Vec<Span>) {
+        if !self.knows(tid) {
+            return;
+        }
         let thread = self.tasks.thread(tid);
         match thread.state {
             Some((State::Running | State::Runnable { .. }, _)) => return,
@@ -436,6 +487,7 @@ impl Schedule {
             return;
         };
         self.no_longer(tid);
+        let since = since.filter(|_| self.knows(tid));
         let life = self.tasks.life(tid);
         spans.extend(since.map(|from| Span {
             tid,

@@ -40,6 +40,8 @@ pub struct Thread {
     old_comm: Option<Vec<u8>>,
     /// Whether the thread is about to end (`sched_process_exit`).
     pub is_exiting: bool,
+    /// Whether the thread is known to be one of those whose events the trace has, if it has only some threads' events.
+    pub is_chosen: bool,
 }
 
 /// All threads.
@@ -138,6 +140,7 @@ impl Tasks {
                 is_renamed: false,
                 old_comm: None,
                 is_exiting: false,
+                is_chosen: false,
             };
             return self.threads.insert(tid, thread);
         }

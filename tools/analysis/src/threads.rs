@@ -271,7 +271,7 @@ impl Answer for Found {
         if self.switches_missing > 0 {
             writeln!(
                 out,
-                "Not every sched_switch was recorded (-p, --only, --filter, --cgroup): the times are lower bounds, except for the processes that -p or --only chose."
+                "Not every sched_switch was recorded (-p, --only, --filter, --cgroup): the times are lower bounds, except for the threads that -p, --only or --cgroup chose."
             )?;
         }
         if !self.wakeups_recorded {

@@ -44,6 +44,9 @@ impl Schedule {
             if let Some(pid) = own.pid {
                 self.tasks.belongs(tid, pid);
             }
+            if self.is_of_cgroups && layout.name.starts_with("syscall_") {
+                self.tasks.thread(tid).is_chosen = true;
+            }
         }
         let mut happened = Happened {
             cpu,
@@ -121,7 +124,10 @@ impl Schedule {
                     true => self.parent(fork.parent.0),
                     false => Some(fork.parent.1),
                 };
+                let parents = self.tasks.get(fork.parent.0);
+                let is_chosen = parents.is_some_and(|parent| parent.is_chosen);
                 let child = self.tasks.made(tid);
+                child.is_chosen = is_chosen;
                 child.parent = parent;
                 child.call(fork.child_comm);
                 self.tasks.belongs(tid, process);

@@ -3,7 +3,7 @@
 //! `rtrace report --latency`.
 
 use super::machine::{self, Loss, Random, WAIT_NS};
-use super::{forget, json, packet, report, write, IDLE, SHELL, THREAD, US};
+use super::{forget, json, limit, packet, report, write, IDLE, SHELL, THREAD, US};
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{json as value, Value};
@@ -96,6 +96,47 @@ fn waits_are_measured() {
     assert_eq!(threads[0]["wakeups"], 3);
     assert_eq!(threads[0]["average_ns"], 17_000);
     assert_eq!(threads[1]["total_ns"], 3_000);
+}
+
+/// In a trace of cgroups, a thread outside has some wake-ups and switches, which do not belong together. `worker` is woken
+/// by `sh`, runs and sleeps unseen, and much later runs after `sh`.
+#[test]
+fn a_trace_of_cgroups_invents_nothing_for_other_threads() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 0)
+        .switch(10 * US, IDLE, SHELL)
+        .wake(WAKING, 12 * US, THREAD)
+        .switch_from(20 * US, SHELL, 1, IDLE)
+        .wake(WAKING, 40 * US, SHELL)
+        .switch(45 * US, IDLE, SHELL)
+        .switch_from(100 * US, SHELL, 0x100, THREAD)
+        .switch_from(120 * US, THREAD, 1, SHELL)
+        .close(200 * US, 8);
+    write(dir.path(), &[(0, vec![zero])]);
+    let latency = |dir: &Path| json(&["--latency"], dir)["latency"].clone();
+    let found = latency(dir.path());
+    assert_eq!(
+        (&found["timed"], &found["max_ns"]),
+        (&2.into(), &88_000.into())
+    );
+    limit(dir.path());
+    let found = latency(dir.path());
+    assert_eq!(
+        (&found["timed"], &found["max_ns"]),
+        (&1.into(), &5_000.into())
+    );
+    assert_eq!(found["preempted"]["max_ns"], 20_000);
+    let threads = &json(&["--threads"], dir.path())["threads"]["threads"];
+    let running = |tid: i64| {
+        let mut rows = threads.as_array().unwrap().iter();
+        let row = rows.find(|row| row["tid"] == tid).unwrap();
+        row["running_ns"].clone()
+    };
+    assert_eq!((running(7), running(8)), (145_000.into(), 0.into()));
+    for question in ["--latency", "--threads", "--cpu"] {
+        let output = report(&[question], dir.path()).assert().success();
+        output.stderr(contains("limited to cgroups"));
+    }
 }
 
 fn worst_preempted() -> Value {

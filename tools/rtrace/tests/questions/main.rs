@@ -70,6 +70,15 @@ fn forget(dir: &Path, prefix: &str) {
     fs::write(&path, kept).unwrap();
 }
 
+/// Says in a trace's description that the trace has only the events of some cgroups.
+fn limit(dir: &Path) {
+    let path = dir.join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    let limited = text.replace("env {\n", "env {\n\trtrace_tasks = \"cgroups\";\n");
+    assert_ne!(limited, text, "{text}");
+    fs::write(&path, limited).unwrap();
+}
+
 /// Adds events to a trace's description. Each event has an id, a name and fields. A field is an integer
 /// (`u32 dev`), a text of fixed length (`text16 comm`) or a string (`string name`).
 fn declare(dir: &Path, events: &[(u32, &str, &[&str])]) {

@@ -154,6 +154,7 @@ void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data
 
 /* privilege.c */
 bool rtrace_opener_has(const struct file *file, int capability, int other);
+bool rtrace_is_last_reference(struct file *file);
 
 /* stack.c */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Privileges of an open file. */
+/* Privileges of an open file, and its references. */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
@@ -18,4 +18,10 @@ notrace bool rtrace_opener_has(const struct file *file, int capability, int othe
 
 	revert_creds(own);
 	return has;
+}
+
+/* Whether the caller has the only reference to the open file. A shell duplicates the descriptor of a redirection. */
+notrace bool rtrace_is_last_reference(struct file *file)
+{
+	return file_count(file) == 1;
 }

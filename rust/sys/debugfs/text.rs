@@ -268,7 +268,9 @@ impl<F: TextFile> Operations<F> {
         }
     }
 
-    /// Each close(2). The first one executes a truncation that no write has executed, and returns its error.
+    /// Each close(2). If no other descriptor has the file open, it executes a truncation that no write has executed, and
+    /// returns its error. A shell opens the file of a redirection, duplicates the descriptor and closes the first one
+    /// before the command writes.
     ///
     /// # Safety
     ///
@@ -276,6 +278,10 @@ impl<F: TextFile> Operations<F> {
     unsafe extern "C" fn flush(file: *mut bindings::file, _: bindings::fl_owner_t) -> c_int {
         // SAFETY: The kernel passes an open file of these operations.
         let open = unsafe { Self::opened(file) };
+        // SAFETY: As above.
+        if !unsafe { bindings::rtrace_is_last_reference(file) } {
+            return 0;
+        }
         let truncate = || {
             let operation = open.file.active.begin()?;
             let data = open.data(&operation);

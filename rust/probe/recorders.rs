@@ -17,7 +17,7 @@ pub(crate) trait FixedFields: Payload {
 }
 
 /// Entries that were removed from lists. The drop waits once until none of their probes runs. May sleep.
-pub(crate) type Removed = Retired<Recorder>;
+pub(crate) type Removed = Retired<ListedProbe>;
 
 /// The most bytes of fields of fixed size.
 const FIXED_MAX: usize = 128;
@@ -25,16 +25,16 @@ const FIXED_MAX: usize = 128;
 /// The probes of an event.
 #[pin_data]
 pub(crate) struct Recorders {
-    first: RcuArc<Recorder>,
+    first: RcuArc<ListedProbe>,
     /// Held during a change of the list.
     #[pin]
     changing: Mutex<()>,
 }
 
 /// An entry of the list: the probe of a channel, a map or a trigger.
-pub(crate) struct Recorder {
+pub(crate) struct ListedProbe {
     probe: Arc<Probe>,
-    next: RcuArc<Recorder>,
+    next: RcuArc<ListedProbe>,
 }
 
 impl Recorders {
@@ -49,7 +49,7 @@ impl Recorders {
     /// Adds a probe at the place of its rank. May sleep.
     pub(crate) fn attach(&self, probe: Arc<Probe>) -> Result {
         let _changing = self.changing.lock();
-        let mut before: Option<Arc<Recorder>> = None;
+        let mut before: Option<Arc<ListedProbe>> = None;
         loop {
             let place = before.as_ref().map_or(&self.first, |before| &before.next);
             match place.get_arc() {
@@ -57,7 +57,7 @@ impl Recorders {
                 after => {
                     let next = RcuArc::new();
                     next.replace(after);
-                    place.replace(Some(Arc::new(Recorder { probe, next }, GFP_KERNEL)?));
+                    place.replace(Some(Arc::new(ListedProbe { probe, next }, GFP_KERNEL)?));
                     return Ok(());
                 }
             }
@@ -67,7 +67,7 @@ impl Recorders {
     /// Removes a probe, which may run until `removed` is dropped. May sleep.
     pub(crate) fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let _changing = self.changing.lock();
-        let mut before: Option<Arc<Recorder>> = None;
+        let mut before: Option<Arc<ListedProbe>> = None;
         loop {
             let place = before.as_ref().map_or(&self.first, |before| &before.next);
             let Some(recorder) = place.get_arc() else {
@@ -89,7 +89,7 @@ impl Recorders {
     /// Whether the list has a probe that `is_picked` selects. Any context, NMI included.
     pub(crate) fn has_any(&self, is_picked: impl Fn(&Probe) -> bool, guard: &NoPreempt) -> bool {
         let mut next = self.first.get(guard);
-        while let Some(Recorder { probe, next: after }) = next {
+        while let Some(ListedProbe { probe, next: after }) = next {
             if is_picked(probe) {
                 return true;
             }
@@ -107,7 +107,7 @@ impl Recorders {
         guard: &NoPreempt,
     ) {
         let mut next = self.first.get(guard);
-        while let Some(Recorder { probe, next: after }) = next {
+        while let Some(ListedProbe { probe, next: after }) = next {
             if probe.trigger().is_some() || is_picked(probe) {
                 probe.record_anywhere(record, guard);
             }
@@ -180,7 +180,7 @@ impl Recorders {
     #[inline(always)]
     pub(crate) fn for_each(&self, guard: &NoPreempt, each: impl Fn(&Probe)) {
         let mut next = self.first.get(guard);
-        while let Some(Recorder { probe, next: after }) = next {
+        while let Some(ListedProbe { probe, next: after }) = next {
             each(probe);
             next = after.get(guard);
         }

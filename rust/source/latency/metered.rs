@@ -84,10 +84,6 @@ impl<M: Meter> ProbeList for Metered<M> {
         Ok(())
     }
 
-    fn missed(&self) -> u64 {
-        self.results.missed()
-    }
-
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let mut meter = self.meter.lock();
         self.results.recorders.detach(probe, removed);

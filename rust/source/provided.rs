@@ -10,8 +10,8 @@ use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::recorders::{Recorders, Removed};
 use crate::probe::{captured, Probe};
-use crate::record::memory::{Space, Tail};
 use crate::record::memory::TEXT_MAX;
+use crate::record::memory::{Space, Tail};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 

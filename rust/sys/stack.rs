@@ -117,11 +117,12 @@ impl CallStack {
                 let registers = core::ptr::from_ref(registers).cast_mut().cast();
                 bindings::rtrace_interrupted_stack(registers, room, DEPTH as u32)
             },
-            // SAFETY: As above.
             StackStart::Function(Frame { ip, sp, bp })
-            | StackStart::InHandler(Frame { ip, sp, bp }) => unsafe {
-                bindings::rtrace_stack_of(ip, sp, bp, room, self.addresses.len() as u32)
-            },
+            | StackStart::InHandler(Frame { ip, sp, bp }) => {
+                let most = self.addresses.len() as u32;
+                // SAFETY: As above.
+                unsafe { bindings::rtrace_stack_of(ip, sp, bp, room, most) }
+            }
         };
         // INVARIANT: As many are initialised.
         (self.start, self.end) = (0, (taken as usize).min(self.addresses.len()));

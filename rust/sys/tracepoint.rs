@@ -334,9 +334,17 @@ impl Iterators {
     /// Whether a return address is in one of them. Any context, NMI included.
     #[inline(always)]
     pub(super) fn contain(&self, address: u64) -> bool {
-        let next = self.code.partition_point(|(begin, _)| *begin < address);
-        let before = self.code.get(next.wrapping_sub(1));
-        before.is_some_and(|(_, end)| address < *end)
+        let (mut low, mut high) = (0, self.code.len());
+        // (Core's search has overflow checks here, which call a panic.)
+        while low < high {
+            let middle = usize::wrapping_add(low, high) / 2;
+            match self.code.get(middle) {
+                Some((begin, _)) if address < *begin => high = middle,
+                Some((_, end)) if address >= *end => low = middle.wrapping_add(1),
+                found => return found.is_some(),
+            }
+        }
+        false
     }
 }
 

@@ -236,6 +236,10 @@ unsafe extern "C" fn wants<T: ReachedInProgram>(
 }
 
 /// The [`Filter`] of a trial: only the calling process meets a breakpoint.
+///
+/// # Safety
+///
+/// Only the kernel calls this.
 unsafe extern "C" fn is_current(
     _consumer: *mut bindings::uprobe_consumer,
     memory: *mut bindings::mm_struct,
@@ -244,6 +248,10 @@ unsafe extern "C" fn is_current(
 }
 
 /// Handles nothing, and needs no breakpoint.
+///
+/// # Safety
+///
+/// Only the kernel calls this.
 unsafe extern "C" fn ignored(
     _consumer: *mut bindings::uprobe_consumer,
     _registers: *mut bindings::pt_regs,
@@ -268,10 +276,11 @@ impl<T: ReachedInProgram> Consumer<T> {
                 false => bindings::UPROBE_HANDLER_REMOVE as c_int,
             });
         }
-        // SAFETY: By the contract. The inode is not accessed.
-        if !self.overlay.is_null()
-            && !unsafe { bindings::rtrace_runs_code_of(self.overlay, registers) }
-        {
+        let is_other = || {
+            // SAFETY: By the contract. The inode is not accessed.
+            !unsafe { bindings::rtrace_runs_code_of(self.overlay, registers) }
+        };
+        if !self.overlay.is_null() && is_other() {
             return Err(0);
         }
         Ok(target)

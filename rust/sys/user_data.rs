@@ -52,7 +52,10 @@ impl<const N: usize> UserData<N> {
             let copied = bindings::rtrace_copy_text(to.cast(), address, most.wrapping_add(1));
             let len = usize::try_from(copied).unwrap_or(0);
             if len > most && most >= CUT.len() {
-                to.add(most).sub(CUT.len()).cast::<[u8; CUT.len()]>().write(CUT);
+                to.add(most)
+                    .sub(CUT.len())
+                    .cast::<[u8; CUT.len()]>()
+                    .write(CUT);
             }
             let len = len.min(most);
             to.add(len).write(0);

@@ -81,7 +81,11 @@ pub(crate) enum NoEvent<'a> {
     /// The line is wrong.
     Wrong(Refusal),
     /// A probe is not possible at the place.
-    NoProbe(ProbeLine<'a>, Error),
+    NoProbe {
+        place: ProbePlace<'a>,
+        at_return: bool,
+        error: Error,
+    },
     /// Memory is lacking.
     Memory(Error),
 }
@@ -103,22 +107,24 @@ impl fmt::Display for NoEvent<'_> {
         match self {
             Self::Wrong(refusal) => write!(f, "{}", refusal.reason),
             Self::Memory(_) => f.write_str("there is no memory"),
-            Self::NoProbe(probe, error) => f.write_str(match error.to_errno() {
-                errno if errno == enosys().to_errno() && probe.place.is_in_file() => {
+            Self::NoProbe {
+                place,
+                at_return,
+                error,
+            } => f.write_str(match error.to_errno() {
+                errno if errno == enosys().to_errno() && place.is_in_file() => {
                     "this kernel cannot probe programs"
                 }
                 errno if errno == enosys().to_errno() => {
                     "this kernel checks the prototypes of tracepoints' handlers"
                 }
-                _ if probe.place.is_in_file() => {
-                    "there is no such file, or no code at this place in it"
-                }
-                errno if errno == ENOENT.to_errno() && probe.place.is_tracepoint() => {
+                _ if place.is_in_file() => "there is no such file, or no code at this place in it",
+                errno if errno == ENOENT.to_errno() && place.is_tracepoint() => {
                     "the kernel has no such tracepoint"
                 }
                 errno if errno == ENOENT.to_errno() => "the kernel has no such symbol",
                 errno if errno == eilseq().to_errno() => "no instruction begins there",
-                errno if errno == EINVAL.to_errno() && probe.at_return => {
+                errno if errno == EINVAL.to_errno() && *at_return => {
                     "this is no function whose return can be probed"
                 }
                 errno if errno == EINVAL.to_errno() => "no probe may be there",
@@ -133,7 +139,7 @@ impl NoEvent<'_> {
     pub(crate) fn at(&self) -> usize {
         match self {
             Self::Wrong(refusal) => refusal.at,
-            Self::NoProbe(probe, _) => probe.place.at,
+            Self::NoProbe { place, .. } => place.at,
             Self::Memory(_) => 0,
         }
     }
@@ -142,7 +148,7 @@ impl NoEvent<'_> {
     pub(crate) fn error(&self) -> Error {
         match self {
             Self::Wrong(_) => EINVAL,
-            Self::NoProbe(_, error) | Self::Memory(error) => *error,
+            Self::NoProbe { error, .. } | Self::Memory(error) => *error,
         }
     }
 }
@@ -184,7 +190,11 @@ impl Dynamic {
         )?;
         let hook = Hook::new(&probe, &firing).map_err(|error| match error {
             ENOMEM => NoEvent::Memory(error),
-            error => NoEvent::NoProbe(probe, error),
+            error => NoEvent::NoProbe {
+                place: probe.place,
+                at_return: probe.at_return,
+                error,
+            },
         })?;
         Ok(Arc::pin_init(
             pin_init!(Self {

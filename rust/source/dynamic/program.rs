@@ -148,9 +148,7 @@ fn add_field(description: &mut Description, argument: &Argument<'_>, fetch: &Fet
     let kind = match (fetch.as_what, argument.ty) {
         (As::Comm, _) => DescribedType::Fixed(FieldType::text(16)),
         (As::Text { .. }, _) => DescribedType::String,
-        (_, Some(Type::Unsigned(bits) | Type::BigEndian(bits))) => {
-            integer(Integer::unsigned(bits))
-        }
+        (_, Some(Type::Unsigned(bits) | Type::BigEndian(bits))) => integer(Integer::unsigned(bits)),
         (_, Some(Type::Signed(bits))) => integer(Integer::signed(bits)),
         (_, Some(Type::Hex(bits))) => integer(Integer::hex(bits)),
         (_, Some(Type::BitField { size, .. })) => integer(Integer::unsigned(size)),

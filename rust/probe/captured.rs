@@ -336,15 +336,19 @@ impl Probe {
     fn take_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let (len, write) = tail_alone(fields);
         match Capture::<LONGEST>::new().fill(len, write) {
-            Some(fields) => self.record_captured(fields, Moment::new(guard, 1)),
+            Some(fields) => self.record_captured(
+                fields,
+                #[inline(always)]
+                || Moment::new(guard, 1),
+            ),
             None => self.count_too_large(),
         }
     }
 
     /// Records captured fields of a wanted task, if the filter accepts them. The caller must hold no other
-    /// [`NoPreempt`] guard than that of `now`. Any context, NMI included.
+    /// [`NoPreempt`] guard than that of `now`, which is called only if it is needed. Any context, NMI included.
     #[inline(always)]
-    fn record_captured(&self, fields: Captured<'_>, now: Moment<'_>) {
+    fn record_captured<'a>(&self, fields: Captured<'_>, now: impl FnOnce() -> Moment<'a>) {
         let look = self.look.load();
         let decided = match look & Look::FIELDS {
             0 => Some(true),
@@ -362,7 +366,7 @@ impl Probe {
             _ => false,
         };
         if !recorded {
-            self.take_guarded(fields, now);
+            self.take_guarded(fields, now());
         }
     }
 

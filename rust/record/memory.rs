@@ -246,13 +246,21 @@ impl Tail for CutText<'_> {
     }
     #[inline(always)]
     fn write(&self, mut space: Space<'_>) {
-        match self.0.get(..TEXT_MAX.wrapping_sub(CUT.len())) {
-            Some(kept) if self.0.len() > TEXT_MAX => {
-                space.put_bytes(kept);
-                space.put_bytes(&CUT);
-            }
-            _ => space.put_bytes(self.0),
+        if self.0.len() > TEXT_MAX {
+            return self.write_cut(space);
         }
+        space.put_bytes(self.0);
+        space.put(0u8);
+    }
+}
+
+impl CutText<'_> {
+    #[cold]
+    #[inline(never)]
+    fn write_cut(&self, mut space: Space<'_>) {
+        let kept = self.0.get(..TEXT_MAX.wrapping_sub(CUT.len()));
+        space.put_bytes(kept.unwrap_or_default());
+        space.put_bytes(&CUT);
         space.put(0u8);
     }
 }

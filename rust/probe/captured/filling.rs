@@ -212,8 +212,11 @@ impl<'a> Filling<'a> {
             State::Captured(probe, len) => {
                 let guard = NoPreempt::new();
                 if let Some(fields) = self.room.end(len) {
-                    let now = Moment::new(&guard, 1).with_stack(StackStart::in_handler());
-                    probe.record_captured(fields, now);
+                    probe.record_captured(
+                        fields,
+                        #[inline(always)]
+                        || Moment::new(&guard, 1).with_stack(StackStart::in_handler()),
+                    );
                 }
             }
             State::Ended => {}

@@ -17,7 +17,10 @@ use resolve::Refusal;
 use rtrace_input::glob;
 use serde::Serialize;
 use spec::{Spec, TRACEPOINT};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::slice;
 use symbols::Symbols;
 use terminal::{print, print_json, say};
@@ -32,7 +35,15 @@ const TYPES: &str = "/sys/kernel/btf";
 pub struct Probes<'t> {
     tracer: &'t Tracer,
     subsystem: String,
+    /// The files with probes, each with its device and inode.
+    files: BTreeMap<PathBuf, (u64, u64)>,
     _on_close: OnClose,
+}
+
+/// The device and the inode of a file.
+fn identity(file: &Path) -> Option<(u64, u64)> {
+    let found = fs::metadata(file).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 impl<'t> Probes<'t> {
@@ -46,10 +57,16 @@ impl<'t> Probes<'t> {
         // Before the definition: no other process defines events in this subsystem.
         let mut on_close = tracer.on_close()?;
         on_close.events(&subsystem)?;
+        let specs_in_files = specs.iter().filter_map(|spec| {
+            let (file, _) = Spec::parse(spec).ok()?.in_file()?;
+            Some((PathBuf::from(file), identity(Path::new(file))?))
+        });
+        let files = specs_in_files.collect();
         define(tracer, &subsystem, specs)?;
         Ok(Self {
             tracer,
             subsystem,
+            files,
             _on_close: on_close,
         })
     }
@@ -57,6 +74,16 @@ impl<'t> Probes<'t> {
 
 impl Drop for Probes<'_> {
     fn drop(&mut self) {
+        // The probes stay at the file that was there when they were defined. A path through a process ends with it.
+        for (file, before) in &self.files {
+            let now = identity(file);
+            if now != Some(*before) && (now.is_some() || !file.starts_with("/proc")) {
+                say(format_args!(
+                    "{} was replaced or removed during the recording: programs that started later ran without its probes",
+                    file.display()
+                ));
+            }
+        }
         let removed = self.tracer.dynamic_events().and_then(|events| {
             let own = events
                 .iter()

@@ -2,12 +2,13 @@
 """Usage: check.py duckdb | spark TABLES QUERIES REPORTS ANSWERS
        check.py query ANSWERS ROWS
        check.py babeltrace TABLES TEXT
+       check.py perfetto FILE TEXT
 
 Asks the ready queries of tables that scripts/tables-test has exported, with DuckDB or with Spark. DuckDB's answers
 are kept in ANSWERS; Spark's must be the same. DuckDB's figures must be those of `rtrace report --json`, of which
 REPORTS has one for each trace. Or compares DuckDB's answers with those of `rtrace query`, which are in ROWS as JSON. Or
-compares the tables of one trace, event by event, with TEXT, which babeltrace2 has
-made of it. Prints PASS and FAIL lines.
+compares the tables of one trace, or the FILE that `rtrace export perfetto` wrote, event by event, with TEXT, which
+babeltrace2 has made of the trace. FILE is read by Perfetto's own schema. Prints PASS and FAIL lines.
 """
 
 import datetime
@@ -234,14 +235,20 @@ def column(name, row, values):
     return TASK.get(name, None if name.endswith("_length") and name.removesuffix("_length") in values else "")
 
 
-def against_babeltrace(tables, path):
-    """Each event is in its table, with the same values."""
-    expected = {}
+def events_of(path):
+    """The events in babeltrace2's output: by name, each with its time in nanoseconds, CPU and values."""
+    events = {}
     for line in path.read_text().splitlines():
         seconds, rest, event, cpu, fields = LINE.fullmatch(line).groups()
         values = {name: printed(value.strip()) for name, value in FIELD.findall(fields)}
         ns = int(seconds) * 1_000_000_000 + int(rest)
-        expected.setdefault(event, []).append((ns, int(cpu), values))
+        events.setdefault(event, []).append((ns, int(cpu), values))
+    return events
+
+
+def against_babeltrace(tables, path):
+    """Each event is in its table, with the same values."""
+    expected = events_of(path)
     engine = DuckDb(tables)
     compared, wrong = 0, []
     for event, rows in sorted(expected.items()):
@@ -264,7 +271,59 @@ def against_babeltrace(tables, path):
         result("there is something to compare", "no value")
 
 
+# Fields of Perfetto's messages, with the trace's names where these differ.
+SHARED = {
+    "sched_switch": {"prev_comm": "", "prev_pid": "prev_tid", "next_comm": "", "next_pid": "next_tid"},
+    "sched_waking": {"comm": "", "pid": "tid", "target_cpu": ""},
+}
+
+
+def unknown(message, at):
+    """The fields of a message, and of those in it, that the schema does not have."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    yield from (f"{at}: field {field.field_number}" for field in UnknownFieldSet(message))
+    for field, value in message.ListFields():
+        if field.message_type:
+            for inner in value if field.is_repeated else [value]:
+                yield from unknown(inner, f"{at}.{field.name}")
+
+
+def against_schema(path, text):
+    """All of the file is known to Perfetto's schema; it has each event, with its time, CPU, and values."""
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as schema
+
+    trace = schema.Trace.FromString(path.read_bytes())
+    result("Perfetto's schema has each field of an export", "\n".join(sorted(set(unknown(trace, "Trace")))))
+    clocks = next(packet.clock_snapshot.clocks for packet in trace.packet if packet.HasField("clock_snapshot"))
+    at = {clock.clock_id: clock.timestamp for clock in clocks}
+    to_real = at[schema.BUILTIN_CLOCK_REALTIME] - at[schema.BUILTIN_CLOCK_BOOTTIME]
+    found, named = [], []
+    for bundle in (packet.ftrace_events for packet in trace.packet):
+        for event in bundle.event:
+            place = (event.timestamp + to_real, bundle.cpu)
+            found.append(place)
+            for name, fields in SHARED.items():
+                if event.HasField(name):
+                    message = getattr(event, name)
+                    named.append((name, *place, [getattr(message, field) for field in fields]))
+    expected = events_of(text)
+    named_there = [
+        (name, ns, cpu, [values[theirs or ours] for ours, theirs in fields.items()])
+        for name, fields in SHARED.items()
+        for ns, cpu, values in expected.get(name, [])
+    ]
+    places = [place[:2] for events in expected.values() for place in events]
+    wrong = [] if named and sorted(found) == sorted(places) else [f"{len(found)} events, not {len(places)}, or other times"]
+    wrong += [pair for pair in zip(sorted(named), sorted(named_there)) if pair[0] != pair[1]]
+    wrong += [] if len(named) == len(named_there) else [f"{len(named)} of {', '.join(SHARED)}, not {len(named_there)}"]
+    result(f"{len(found)} events in Perfetto's format are those that babeltrace2 prints", "\n".join(map(str, wrong)))
+
+
 def run():
+    if sys.argv[1] == "perfetto":
+        against_schema(*map(pathlib.Path, sys.argv[2:]))
+        return
     if sys.argv[1] == "babeltrace":
         against_babeltrace(*map(pathlib.Path, sys.argv[2:]))
         return

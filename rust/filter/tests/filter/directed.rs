@@ -280,6 +280,34 @@ fn what_does_not_fit_is_refused() {
     }
 }
 
+/// The kernel's array for the name of a thread has 16 bytes, of which the last is always NUL.
+#[test]
+fn only_the_name_of_a_thread_ends_in_a_nul() {
+    for (name, most) in [("next_comm", 15), ("device", 16)] {
+        let fields = [Field::new(name, FieldType::text(16))];
+        let fits = |length: usize| {
+            let expression = format!("{name} == '{}'", "x".repeat(length));
+            compiled(&expression, &fields, |_| ()).is_ok()
+        };
+        assert!(fits(most) && !fits(most + 1), "{name}");
+    }
+}
+
+/// A number of whole bytes at a fixed place needs no more than the first step, whatever its size.
+#[test]
+fn the_first_step_decides_by_any_size_of_number() {
+    for bits in [8, 16, 32, 64] {
+        let fields = [Field::new("number", FieldType::unsigned(bits))];
+        let decided = |number| {
+            compiled("number == 7", &fields, |program| {
+                program.first().decides(|_| Some(number))
+            })
+        };
+        assert_eq!(decided(7), Ok(Some(true)), "{bits}");
+        assert_eq!(decided(8), Ok(Some(false)), "{bits}");
+    }
+}
+
 #[test]
 fn a_cpu_that_the_field_cannot_hold_is_refused() {
     let refused = |expression| {

@@ -6,7 +6,7 @@ use super::directed::{moment, record, FIELDS};
 use super::{FilterContext, FilterNames, FilterReason, CONTEXTS, CPUS};
 use rtrace_abi::schema::{Field, FieldType, Integer, Shown};
 use rtrace_filter::compile::find;
-use rtrace_filter::value::{Value, MAX_TEXT_WORDS};
+use rtrace_filter::value::{FixedPlace, Value, MAX_TEXT_WORDS};
 
 fn value(name: &str, fields: &[Field<'_>], hides_addresses: bool) -> Result<Value, FilterReason> {
     let contexts = CONTEXTS.map(|(name, id, ty)| FilterContext { name, id, ty });
@@ -87,6 +87,27 @@ fn long_texts_are_cut() {
     assert_eq!(value("wide").text(&fits, &moment(), &mut words), Some(()));
     assert_eq!(words, [u64::from_le_bytes([b'x'; 8]); MAX_TEXT_WORDS]);
     assert_eq!(value("after").number(&record, &moment()), Some(7));
+}
+
+#[test]
+fn values_at_the_same_place_of_all_records_are_known() {
+    let fields = [
+        Field::new("number", FieldType::unsigned(32)),
+        Field::new("name", FieldType::text(16)),
+        Field::new("short", FieldType::text(8)),
+        Field::new("file", FieldType::String),
+        Field::new("far", FieldType::unsigned(8)),
+        Field::new("far_name", FieldType::text(16)),
+    ];
+    let place = |name| value(name, &fields, false).unwrap().fixed_place();
+    assert!(matches!(place("number"), Some(FixedPlace::Number(0))));
+    assert!(matches!(place("name"), Some(FixedPlace::Text(4))));
+    for context in [("cpu", 0), ("comm", 1)] {
+        assert!(matches!(place(context.0), Some(FixedPlace::Context(id)) if id == context.1));
+    }
+    for name in ["short", "file", "far", "far_name"] {
+        assert!(place(name).is_none(), "{name}");
+    }
 }
 
 /// A record that ends before the value has none.

@@ -411,6 +411,15 @@ def versions(directory, data):
     return list(dict.fromkeys(filter(None, lines)))
 
 
+def real_hardware(document):
+    """The last section of DOCUMENT, which scripts/bench-native writes; empty if there is none."""
+    if not os.path.exists(document):
+        return []
+    with open(document) as file:
+        _, title, section = file.read().partition("## Real hardware\n")
+    return [title + section] if title else []
+
+
 def main(directory, document=None):
     data = load(directory)
     made = versions(directory, data)
@@ -422,6 +431,7 @@ def main(directory, document=None):
     text.append("Measured with: " + ", ".join(made) + ".\n")
     print("\n".join(text))
     if document:
+        text += real_hardware(document)
         with open(document, "w") as file:
             file.write((HEAD_ARM64 if "arm64" in document else HEAD) + "\n".join(text))
 

@@ -83,10 +83,14 @@ class Arm64(unittest.TestCase):
                 with open(f"{directory}/{path}", "w") as file:
                     file.write(text)
             document = f"{directory}/performance-tables-arm64.md"
+            with open(document, "w") as file:
+                file.write("an old table\n\n## Real hardware\n\nkept\n")
             subprocess.run([sys.executable, REPORT, directory, document], stdout=subprocess.DEVNULL, check=True)
             with open(document) as file:
                 page = file.read()
         self.assertIn("# Performance: the tables for arm64", page)
+        self.assertTrue(page.endswith("\n\n## Real hardware\n\nkept\n"))
+        self.assertNotIn("an old table", page)
         self.assertRegex(page, r"\| ppoll\(\) of 1 descriptor +\| 1000 +\| 2500 \(2\.5x\) +\|")
         self.assertNotIn("| poll()", page)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The settings of a session, and of each of its channels. A new setting is an entry here. Module parameters
-//! are also declared in `parameter.c`, and `Documentation/abi-settings.md` describes all settings.
+//! are also declared in `parameter.c`. `Documentation/abi-session.md` and `abi-channel.md` describe all settings.
 
 use super::setting::Changes::{Always, Stopped};
 use super::setting::SettingValue::{Config, List, Name, Number};

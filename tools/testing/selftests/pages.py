@@ -21,7 +21,7 @@ NOT_HERE = {
     "define-probes": ("/bin/bash:", "needs bash's symbols"),
     "export-a-trace": ("mapped_reader|sessions/default", "stream/mmap has these commands"),
     "install": (".", "needs a network"),
-    "measure-latency": (r"latency\.py|off\.sh|kept/1|cycles|irqs-off", "latency/*-tool has these; no counter of cycles"),
+    "measure-latency": (r"latency\.py|off\.sh|kept/1|-p 163|cycles|irqs-off", "latency/*-tool has these; no counter of cycles"),
     "metrics": (".", "tool/maps has these commands"),
     "profile": ("debuginfod", "needs a server"),
     "query-sql": (r"TRACE\.\.\.", "names no trace"),

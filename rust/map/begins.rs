@@ -5,8 +5,8 @@
 //! Unlike [`Pairs`](super::pairs::Pairs), a begin is one word: its number and its time. So one
 //! compare-and-exchange notes it or takes it, and no context ever finds a slot that another one changes.
 //!
-//! A number is in one of the few slots of its group. A begin whose end never comes stays until its
-//! group is full: then the next begin replaces the oldest one.
+//! A number is in one of the few slots of its group. A begin without an end stays until its group is full.
+//! Then the next begin replaces the oldest one.
 
 use super::pairs::BeginResult;
 use super::word::SharedMapWord;
@@ -57,10 +57,11 @@ impl<W: SharedMapWord, M: AsRef<[W]>> NumberBegins<W, M> {
         Self { words, word }
     }
 
-    /// Notes the begin of a number, if a slot is free before any that has the number. Returns whether it did; else
-    /// nothing has changed. Any context, NMI included, of any CPU.
+    /// Notes the begin of a number, if the group has a free slot before any slot that has the number. Returns whether
+    /// it did; if not, nothing has changed. Any context, NMI included, of any CPU.
     ///
-    /// A later slot may have an earlier begin of the number. The end takes both, and reports that one as repeated.
+    /// A later slot may have an earlier begin of the number. The end takes both begins, and reports the earlier one as
+    /// repeated.
     #[inline(always)]
     pub fn begin_at_once(&self, number: u64, now: u64) -> bool {
         let Some((group, mark)) = self.place(number) else {
@@ -186,7 +187,7 @@ impl<W: SharedMapWord, M: AsRef<[W]>> NumberBegins<W, M> {
     }
 }
 
-/// The time since a begin. A begin that is later than now, by the clock of another CPU, is now.
+/// The time since a begin. By the clock of another CPU, a begin may be later than now: then the time is 0.
 #[inline(always)]
 fn not_negative(passed: u64) -> u64 {
     match passed > TIME >> 1 {

@@ -33,8 +33,8 @@
 //! interrupted context has claimed, it does not know the key, and uses the next slot. So a table may
 //! have a key twice, and readers add up both.
 //!
-//! A reader that runs beside a writer may see an update's count without its sum. It never sees an
-//! incomplete key, and an update that ended before the read began is complete.
+//! A reader that runs at the same time as a writer may see an update's count without its sum. It never sees
+//! an incomplete key. An update that ended before the read began is complete.
 
 #![cfg_attr(not(MODULE), no_std)]
 #![forbid(unsafe_code)]

@@ -4,11 +4,11 @@
 //!
 //! A begin notes a key and a time, and the end of the same key takes the time. A key is in one of a few
 //! adjacent slots, which its hash gives. All changes of a slot start with a compare-and-exchange of its
-//! state, which makes the slot the caller's until the caller stores the next state. So an end takes the
+//! state. From then on the caller owns the slot, until the caller stores the next state. So an end takes the
 //! time of a begin with its key, and each begin has at most one end.
 //!
-//! A begin whose end never comes stays, until its slot is needed: a begin that finds no free slot
-//! replaces the oldest one.
+//! A begin without an end stays until its slot is needed: if no slot is free, the next begin replaces the
+//! oldest one.
 
 use super::hash::hash;
 use super::word::SharedMapWord;
@@ -35,9 +35,9 @@ const READY: u64 = 1;
 pub enum BeginResult {
     /// It is noted.
     New,
-    /// It replaces a begin of the same key, which has no end.
+    /// It replaces a begin of the same key, which thus has no end.
     Repeated,
-    /// It replaces the oldest begin of its slots, whose end will find none.
+    /// It replaces the oldest begin of its slots, of another key. The end of that key finds no begin.
     Evicted,
     /// It is not noted: other contexts change all of its slots.
     Busy,
@@ -72,7 +72,7 @@ struct Slot<'a, W> {
 }
 
 impl<W: SharedMapWord> Slot<'_, W> {
-    /// Makes the slot the caller's, if it has a begin of this key.
+    /// Makes the caller the owner of the slot, if the slot has a begin of this key. Returns whether it has.
     #[inline(always)]
     fn take(&self, ready: u64, key: &[u64; PAIR_WORDS]) -> bool {
         if self.state.load_acquire() != ready || !self.has(key) {
@@ -81,7 +81,7 @@ impl<W: SharedMapWord> Slot<'_, W> {
         if !self.state.compare_exchange(ready, CHANGING) {
             return false;
         }
-        // Meanwhile, the slot may have got another key with the same hash.
+        // Another context may have stored another key with the same hash before the exchange.
         let is_same = self.has(key);
         if !is_same {
             self.state.store_release(ready);
@@ -95,7 +95,7 @@ impl<W: SharedMapWord> Slot<'_, W> {
         both.all(|(word, value)| word.load() == *value)
     }
 
-    /// Notes a begin in a slot that is the caller's.
+    /// Notes a begin in a slot that the caller owns.
     #[inline(always)]
     fn note(&self, ready: u64, key: &[u64; PAIR_WORDS], now: u64) {
         for (word, value) in self.key.iter().zip(key) {

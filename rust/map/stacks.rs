@@ -3,8 +3,9 @@
 //! Distinct call stacks, in a table that all CPUs share. A key of a map has the name of a stack.
 //!
 //! The name is the hash of the addresses. A stack is in one of a few adjacent slots, which its name gives. A
-//! compare-and-exchange of a free slot's state makes the slot the caller's; its stack never changes after that.
-//! If two contexts note a stack at the same time, two slots have it, with the same name.
+//! compare-and-exchange of a free slot's state makes the caller the owner of the slot. After the caller has stored
+//! the stack, the slot never changes. If two contexts note a stack at the same time, two slots have it, with the same
+//! name.
 
 use super::hash::hash;
 use super::word::SharedMapWord;

@@ -172,7 +172,7 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
     /// Adds 1 to the count of a key, and these numbers to its columns. Any context, NMI included, of
     /// the table's CPU.
     ///
-    /// `key` has at least as many words as the table's keys, `numbers` one for each column.
+    /// `key` has at least as many words as the table's keys, and `numbers` has one number for each column.
     #[inline(always)]
     pub fn update(&self, key: &[u64], numbers: &[u64]) {
         let key = key.get(..self.shape.key_words).unwrap_or_default();
@@ -237,7 +237,7 @@ impl<W: MapWord, M: AsRef<[W]>> Table<W, M> {
                 state.store_release(ready);
                 return Some(values);
             }
-            // A nested context has taken the slot, and has ended.
+            // A nested context has taken the slot. It has ended, so the slot has its key.
             found = state.load();
         }
         let is_same = found == ready
@@ -336,6 +336,6 @@ fn raise<W: MapWord>(word: &W, number: u64) {
         if known >= number || word.compare_exchange(known, number) {
             return;
         }
-        // A nested context has raised the word. It ended, so this loop does.
+        // A nested context has raised the word. Each nested context ends, so this loop ends, too.
     }
 }

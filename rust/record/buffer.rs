@@ -22,10 +22,10 @@ use super::ring::slot::Slot;
 use super::ring::switch::Closed;
 use super::ring::{Mode, Ring};
 
-/// An entered gate of a CPU's buffer. The buffer takes a record.
+/// A context inside the gate of a CPU's buffer, which can record.
 pub type Entered<'a, P> = Entry<'a, P, Buffer<P>>;
 
-/// A context that the gate of a CPU's buffer has stopped. The buffer may still take its record.
+/// A context that the gate of a CPU's buffer has stopped. It may still pass, and then record.
 pub type Waiting<'a, P> = Stopped<'a, P, Buffer<P>>;
 
 /// Size and kind of a buffer.
@@ -58,8 +58,9 @@ pub struct Buffer<P: WritePlatform> {
     memory: Memory<P::Pages>,
     /// Time of the last record. If records nest, it may be the time of a slightly earlier record.
     last_time: P::Local,
-    /// Latest time of a record that was reserved in [`reserve_any`](Self::reserve_any), as every nested
-    /// record is, or of a flush. The later of this and `last_time` is exact once all records are complete.
+    /// Latest time of a flush, or of a record that [`reserve_any`](Self::reserve_any) reserved. Every nested
+    /// record is one of these. Once all records are complete, the later of this and `last_time` is the time
+    /// of the last record.
     last_any: P::Local,
     clock: TraceClock<P>,
     identity: Identity,
@@ -155,8 +156,8 @@ impl<P: WritePlatform> Buffer<P> {
     /// that writes them. Any context, NMI included.
     ///
     /// `Err` means that nothing was done. The caller then calls [`record_any`](Self::record_any),
-    /// which handles every case. It must be the caller's last call, so that no value is kept across
-    /// calls.
+    /// which handles every case. That must be the caller's last call, so that the compiler keeps no value
+    /// across it.
     #[inline(always)]
     pub fn record_open<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         entered: Entered<'a, P>,
@@ -220,7 +221,7 @@ impl<P: WritePlatform> Buffer<P> {
         size: impl FnOnce() -> (u64, W),
     ) -> Option<(Reserved<'a, P>, RecordWriter<'a>, W)> {
         let read = F::Clock::read(&entered.target().clock);
-        // Loaded a second time, so that only `entered` is live while the clock is called.
+        // The second call of `target`: only `entered` stays live while the clock is called.
         let buffer = entered.target();
         let time = F::Clock::settle(&buffer.clock, read);
         let (len, write) = size();
@@ -237,9 +238,8 @@ impl<P: WritePlatform> Buffer<P> {
     }
 
     /// Records an event in every case. The record may interrupt another one or be interrupted, may
-    /// open, close or fill a packet, and may need the extended header. A record that finds no room
-    /// is refused and counted. Otherwise the contract is that of
-    /// [`record_open`](Self::record_open).
+    /// open, close or fill a packet, and may need the extended header. If there is no room, the record
+    /// is refused and counted. The rest of the contract is that of [`record_open`](Self::record_open).
     #[inline(always)]
     pub fn record_any<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
         entered: Entered<'a, P>,
@@ -330,9 +330,9 @@ impl<P: WritePlatform> Buffer<P> {
     }
 
     /// Admits a context that the gate stopped because it was watched after an earlier refusal. If
-    /// the buffer is still full, refuses and counts every record of at least `least` bytes, at
-    /// little cost, and returns [`None`]. A possible recursion is admitted;
-    /// [`record_any`](Self::record_any) refuses it.
+    /// the buffer is still full, refuses and counts the record, of at least `least` bytes, at little
+    /// cost, and returns [`None`]. Admits a possible recursion, which
+    /// [`record_any`](Self::record_any) refuses.
     #[inline(always)]
     pub fn admit(entered: Entered<'_, P>, least: u64) -> Option<Entered<'_, P>> {
         if entered.is_nested() {
@@ -342,7 +342,7 @@ impl<P: WritePlatform> Buffer<P> {
         if buffer.ring.refuse_if_full(least) {
             return None;
         }
-        // If the clock has missed ticks, the gate stays watched: only `record_any` adds them.
+        // If the clock has missed ticks, the gate stays watched, because only `record_any` adds the ticks.
         entered.watch(buffer.missed() != 0);
         Some(entered)
     }
@@ -387,8 +387,8 @@ impl<P: WritePlatform> Buffer<P> {
         Some(switched.record)
     }
 
-    // Takes `entered`, so that the caller need not keep it. `complete` is the first parameter, which
-    // saves a register move in `BegunOpen::end`.
+    /// Delivers a packet, then leaves the gate. Takes `entered`, so that the caller need not keep it.
+    // `complete` is the first parameter, which saves a register move in `BegunOpen::end`.
     #[cold]
     #[inline(never)]
     fn deliver_and_leave(complete: Complete<'_, P>, entered: Entered<'_, P>) {
@@ -416,7 +416,7 @@ impl<P: WritePlatform> Buffer<P> {
         self.wakeup.packet_ready(|| self.ring.unread());
     }
 
-    /// Raises `last_any` to `time`. A nested context may raise it more in between.
+    /// Raises `last_any` to `time`. A nested context may raise it higher at any time.
     fn raise_last_any(&self, time: u64) {
         loop {
             let last = self.last_any.load();
@@ -439,8 +439,8 @@ impl<P: WritePlatform> Buffer<P> {
         loop {
             let missed = self.missed();
             let time = self.clock.now().wrapping_add(missed);
-            // If the missed ticks changed while the clock was read, they may not belong to the reading. Then
-            // both are read again. The ticks never decrease, so equal values mean that they did not change.
+            // If the number of missed ticks changed while the clock was read, it may not belong to the reading.
+            // Then both are read again. The number never decreases, so equal values mean that it did not change.
             if self.missed() == missed {
                 return time;
             }
@@ -452,8 +452,8 @@ impl<P: WritePlatform> Buffer<P> {
     }
 
     /// Closes the packet being written. Preemption is disabled; any context, NMI included. Runs on
-    /// the buffer's CPU, or elsewhere in one of three cases: the caller keeps that CPU offline, is
-    /// the [`Deputy`](super::gate::Deputy) of its gate, or no record can be written any more.
+    /// the buffer's CPU. In three cases it may run on another CPU: the caller keeps the buffer's CPU
+    /// offline, it is the [`Deputy`](super::gate::Deputy) of the gate, or no record can be written any more.
     pub fn flush(&self) {
         if let Some(closed) = self.ring.switch(|| self.end()) {
             // For the records of interrupted contexts: see `TraceClock`.

@@ -64,9 +64,9 @@ impl ClockSource for AnyClock {
 
 /// A trace's clock, for one CPU.
 ///
-/// The time stamp counter never goes back on a CPU, in any context, because interrupts are
-/// ordering. The NMI-safe monotonic clock may go back a little, so no reading counts as earlier
-/// than `latest`. A reservation also compares the time with that of the last record.
+/// The time stamp counter never goes back on a CPU, in any context, because an interrupt orders the
+/// readings before and after it. The NMI-safe monotonic clock may go back a little. So the clock returns
+/// `latest` instead of an earlier reading. A reservation also compares the time with that of the last record.
 pub struct TraceClock<P: WritePlatform> {
     monotonic: bool,
     /// Latest reading of the monotonic clock.
@@ -118,9 +118,11 @@ impl<P: WritePlatform> TraceClock<P> {
         self.settle(self.read())
     }
 
-    /// A nested context may read, reserve and store a later time in `latest` between the two
-    /// accesses here, which then store an earlier one. But then this context finds that its time is
-    /// before that of the last record, or its reservation fails. In both cases it starts over.
+    /// Returns the later of a reading and `latest`, and stores it in `latest`.
+    ///
+    /// Between the load and the store, a nested context may read, reserve, and store a later time, which
+    /// the store here replaces by an earlier one. But then this context finds that its time is before that
+    /// of the last record, or its reservation fails. In both cases it starts over.
     #[inline(always)]
     fn not_before_latest(&self, read: u64) -> u64 {
         let time = read.max(self.latest.load());

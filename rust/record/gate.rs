@@ -9,8 +9,8 @@
 //! [`Exclusive`], in a function that is not inlined. There its [`Level`] distinguishes an
 //! interruption, which may continue, from a recursion, which is refused.
 //!
-//! A *watched* gate stops every context that enters; a stopped context may still pass, unless the
-//! gate is closed or held. A buffer watches its gate while it is full, so that the stopped probe can refuse
+//! A *watched* gate stops every context that enters. A stopped context passes later if the gate is open
+//! or fenced ([`Stopped`]). A buffer watches its gate while it is full, so that the stopped probe can refuse
 //! the record at little cost (`Buffer::admit`).
 //!
 //! Contexts of a CPU nest: an interrupting context has left before the interrupted one continues.
@@ -31,22 +31,23 @@
 //! - Its level is [`Level::Thread`], the lowest. By (G3) the outermost context would need a lower
 //!   one.
 //!
-//! The check misses one case at first. The outermost context does not store its level, because that
+//! The check misses one recursion. The outermost context does not store its level, because that
 //! would cost each event an instruction. If its level is above [`Level::Thread`] and it fires
-//! itself, this looks like the interruption of a thread. The recursion continues once and sets its
-//! bit. It is refused when it fires itself again.
+//! itself, the recursion looks like the interruption of a thread. So this recursion continues, and sets
+//! its bit. The next one is refused.
 //!
-//! Another CPU can use the value in place of the gate's CPU, without an interrupt there: the gate's
-//! [`Deputy`]. It acts while no context is inside, and no context ever waits for it:
+//! The gate's [`Deputy`] is a caller on another CPU, which uses the value without an interrupt of the
+//! gate's CPU. It acts while no context is inside, and no context ever waits for it:
 //!
 //! - (D1) The deputy makes the gate fenced, then waits for all contexts that are inside. A context
-//!   that enters later finds the gate fenced, and executes a full barrier. So it is first counted
+//!   that enters later finds the gate fenced, and executes a full barrier. So that context is counted
 //!   in, then executes the barrier, then looks at the gate again.
 //! - (D2) The deputy makes the gate held by an instruction that is a full barrier, then looks at
 //!   the count. So the context finds the gate held, or the deputy finds the context inside, or
 //!   both. A context that finds the gate held is refused and counted. A deputy that finds a context
 //!   inside does not act.
-//! - (D3) A closed gate is closed for good while it has a deputy. No step of a deputy opens it.
+//! - (D3) No step of a deputy opens a closed gate, and by the contract of [`Ways::deputy`] no other code
+//!   does. So a gate that is closed while it has a deputy stays closed.
 
 use super::platform::WritePlatform;
 use super::ring::platform::{Local, Shared};
@@ -108,8 +109,8 @@ pub enum Level {
     Softirq,
     /// An interrupt, or any code that has interrupts disabled.
     Interrupt,
-    /// An NMI, or an exception that the kernel treats as one (a breakpoint). The number is that of
-    /// the contexts of this kind that it interrupted: an NMI may interrupt a breakpoint's handler.
+    /// An NMI, or an exception that the kernel treats as one (a breakpoint). Contains the number of
+    /// contexts of this kind that it interrupted: an NMI may interrupt a breakpoint's handler.
     Nmi(u8),
 }
 
@@ -161,7 +162,7 @@ pub unsafe trait State {
     /// Counts a context in. Returns whether the context is the only one inside, and the gate is
     /// open and not watched. On the gate's CPU, in any context.
     fn enter(&self) -> bool;
-    /// Counts the context out, whatever `enter` returned. On the gate's CPU, in any context.
+    /// Counts the context out, for each result of `enter`. On the gate's CPU, in any context.
     fn leave(&self);
     /// Returns whether another context was inside when the calling context entered. On the gate's
     /// CPU, in any context.
@@ -172,8 +173,8 @@ pub unsafe trait State {
     fn passage(&self) -> Passage;
     /// Opens or closes the gate. Any CPU.
     fn set_open(&self, open: bool);
-    /// Changes the passage if it is `from`. Returns whether it was. A full barrier in both cases.
-    /// Any CPU.
+    /// Changes the passage to `to` if it is `from`. Returns whether it was `from`. A full barrier in
+    /// both cases. Any CPU.
     fn change(&self, from: Passage, to: Passage) -> bool;
     /// Executes a full barrier. On the gate's CPU, in any context, NMI included.
     fn fence(&self);
@@ -266,8 +267,7 @@ impl<P: WritePlatform, T> Gates<P, T> {
     /// Opens the gate of `cpu`, if its place is filled. Any CPU.
     pub fn open(&self, cpu: u32) {
         if let Some(gate) = self.0 .0.of(cpu) {
-            // INVARIANT: A filled place stays filled as long as a `Gates` exists that can open the
-            // gate.
+            // INVARIANT: A filled place stays filled while a `Gates` exists that can open the gate.
             if gate.place.get().is_some() {
                 gate.state.set_open(true);
             }
@@ -301,8 +301,9 @@ impl<P: WritePlatform, T> Ways<P, T> {
         .map(Self)
     }
 
-    /// Returns the deputy of `cpu`, for a caller on another CPU. A gate has one deputy at a time. The gate was opened
-    /// before, or nothing opens it meanwhile. May sleep.
+    /// Returns the deputy of `cpu`, for a caller on another CPU. [`None`]: that CPU is impossible. May sleep.
+    ///
+    /// A gate has one deputy at a time. The gate is open already, or no caller opens it while the deputy exists.
     pub fn deputy(&self, cpu: u32) -> Option<Deputy<'_, P, T>> {
         let gate = self.0.of(cpu)?;
         // (D1). No effect if the gate is closed.
@@ -343,16 +344,16 @@ impl<P: WritePlatform, T> Route<P, T> {
         self.taken.store(ways.0.word());
     }
 
-    /// As [`Ways::enter`] of the selected ways.
+    /// Enters this CPU's gate of the selected ways, as [`Ways::enter`] does.
     #[inline(always)]
     pub fn enter(&self) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
         let guard = P::no_preempt();
-        // SAFETY: By the invariant that is the word of one of the two, which live as long as `self`.
+        // SAFETY: By the invariant `taken` is the word of one of the two ways, which live as long as `self`.
         let gate: &Gate<P, T> = unsafe { P::PerCpu::at(self.taken.load(), &guard) };
         gate.enter(guard)
     }
 
-    /// Whether a context was stopped because it was diverted.
+    /// Returns whether the context was stopped at a gate of the diverted ways.
     pub fn has_diverted(&self, stopped: &Stopped<'_, P, T>) -> bool {
         let Stopped(Entry { gate, guard }) = stopped;
         core::ptr::eq(*gate, self.diverted.0.this_cpu(guard))
@@ -360,7 +361,7 @@ impl<P: WritePlatform, T> Route<P, T> {
 }
 
 impl<P: WritePlatform, T> Gate<P, T> {
-    /// As [`Ways::enter`]. This gate must be the current CPU's.
+    /// Enters the gate, as [`Ways::enter`] does. It must be the current CPU's.
     #[inline(always)]
     fn enter(&self, guard: P::NoPreempt) -> Result<Entry<'_, P, T>, Stopped<'_, P, T>> {
         let let_in = self.state.enter();
@@ -377,12 +378,12 @@ impl<P: WritePlatform, T> Gate<P, T> {
 pub struct Deputy<'a, P: WritePlatform, T>(&'a Gate<P, T>);
 
 impl<P: WritePlatform, T> Deputy<'_, P, T> {
-    /// Calls `act` if no context is inside, while none can pass. Returns whether it called `act`. Contexts
-    /// that enter meanwhile are refused. So the caller must have interrupts disabled, and `act` must be short.
+    /// If no context is inside, calls `act`. Returns whether it called `act`. No context passes during the call;
+    /// contexts that enter are refused. So the caller must have interrupts disabled, and `act` must be short.
     /// Any CPU except the gate's.
     pub fn act(&self, act: impl FnOnce()) -> bool {
         let state = &self.0.state;
-        // A first look, which refuses no context.
+        // A first test, which refuses no context.
         if !state.is_empty() {
             return false;
         }
@@ -410,7 +411,7 @@ impl<P: WritePlatform, T> Drop for Deputy<'_, P, T> {
     }
 }
 
-/// Presence in an open gate. While it exists, the caller stays on its CPU, and the CPU's `T` exists.
+/// A context inside an open gate. While it exists, the caller stays on its CPU, and the CPU's `T` exists.
 /// An entry that [`Ways::enter`] returned as `Ok` is the outermost of its CPU.
 ///
 /// # Invariants
@@ -424,9 +425,9 @@ pub struct Entry<'a, P: WritePlatform, T> {
 }
 
 impl<'a, P: WritePlatform, T> Entry<'a, P, T> {
-    /// Returns this CPU's `T`. The caller keeps the entry until the last use of the reference. `'a`
-    /// is longer than the entry, so that one value can contain both. The compiler does not check
-    /// that the entry is kept.
+    /// Returns this CPU's `T`. The caller must keep the entry until the last use of the reference. The
+    /// compiler does not check that: `'a` is longer than the life of the entry, so that one value can
+    /// contain the entry and the reference.
     #[inline(always)]
     pub fn target(&self) -> &'a T {
         // SAFETY:
@@ -454,7 +455,7 @@ impl<'a, P: WritePlatform, T> Entry<'a, P, T> {
         self.gate.state.is_nested()
     }
 
-    /// Makes the entry exclusive, unless it is a recursion, as far as that can be detected.
+    /// Makes the entry exclusive. `Err`: it is a recursion. One recursion is missed: see the [module](self).
     #[inline(always)]
     pub fn exclusive(self) -> Result<Exclusive<'a, P, T>, Self> {
         if !self.is_nested() || self.take_level() {
@@ -464,7 +465,7 @@ impl<'a, P: WritePlatform, T> Entry<'a, P, T> {
         }
     }
 
-    /// Sets the bit of this level, unless this is a recursion.
+    /// Sets the bit of this level. Returns false, and sets no bit, if this is a recursion.
     #[cold]
     #[inline(never)]
     fn take_level(&self) -> bool {
@@ -522,8 +523,8 @@ impl<P: WritePlatform, T> Drop for Exclusive<'_, P, T> {
 pub struct Stopped<'a, P: WritePlatform, T>(Entry<'a, P, T>);
 
 impl<'a, P: WritePlatform, T> Stopped<'a, P, T> {
-    /// Passes the gate nevertheless, if it is open. The gate was watched, or another context is
-    /// inside. `Err`: the gate is closed, fenced or held; [`pass_fence`](Self::pass_fence) decides.
+    /// Passes the gate if it is open: the context was stopped because the gate is watched, or another
+    /// context is inside. `Err`: the gate is closed, fenced or held; [`pass_fence`](Self::pass_fence) decides.
     #[inline(always)]
     pub fn pass(self) -> Result<Entry<'a, P, T>, Self> {
         if self.0.gate.state.is_open() {

@@ -45,8 +45,8 @@ unsafe fn write<T: Payload>(value: T, at: *mut u8) {
     }
 }
 
-/// An integer, which the processor accesses at any address. In the module `arch` implements it: for some processors
-/// the kernel forbids the compiler accesses that are not aligned.
+/// An integer, which the processor accesses at any address. In the module `arch` implements it, because for some
+/// processors the kernel forbids the compiler to use accesses that are not aligned.
 ///
 /// # Safety
 ///
@@ -142,7 +142,7 @@ pub(crate) use payload;
 pub trait Tail {
     /// Size in bytes.
     fn len(&self) -> usize;
-    /// Writes `len` bytes. If it writes fewer, the rest keeps its old content.
+    /// Writes `len` bytes. If it writes fewer, the other bytes keep their old content.
     fn write(&self, space: Space<'_>);
 }
 

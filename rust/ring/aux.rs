@@ -98,10 +98,9 @@ pub struct AuxCounts {
     pub bytes: u64,
     /// Number of these bytes that later bytes have overwritten.
     pub overwritten: u64,
-    /// Number of requests refused for lack of room.
+    /// Number of requests for which there was no room.
     pub refused: u64,
-    /// Bytes of refused requests, if the producer said how many it wanted, and bytes of
-    /// abandoned chunks.
+    /// Bytes of refused requests that name a number of bytes, and bytes of abandoned chunks.
     pub lost: u64,
     /// Number of requests that found an open chunk.
     pub collisions: u64,

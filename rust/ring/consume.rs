@@ -18,7 +18,7 @@ const RETRIES: usize = 16;
 /// - `spare` is of `bank`, except after a get and put during an [exchange](Ring::exchange).
 /// - A ring has one `Reader`, made by [`Ring::reader`].
 pub struct Reader {
-    /// Index of the memory that replaces, or will replace, that of the packet taken.
+    /// Index of the reader's own memory, which a get exchanges for the memory of a packet.
     pub(super) spare: u64,
     /// The bank of memory that the slots have, or get by the current exchange.
     pub(super) bank: Bank,
@@ -80,9 +80,9 @@ impl<P: Platform> Ring<P> {
             .is_full(self.geometry.next(self.wcnt.load()), self.rcnt.load())
     }
 
-    /// Bytes of the sub-buffers from that of the oldest unread packet up to, but without, the
-    /// writer's. These are finished, padding included, or soon will be. Any CPU; on the writer's
-    /// CPU the result is never too small.
+    /// Bytes of the sub-buffers from the oldest unread packet to the writer's sub-buffer, without that one.
+    /// Their packets are finished, padding included, or soon will be. Any CPU; on the writer's CPU the
+    /// result is never too small.
     pub fn unread(&self) -> u64 {
         // A reader may advance `rcnt` meanwhile. An older value gives a larger result.
         let read = self.rcnt.load();

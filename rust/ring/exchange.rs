@@ -10,9 +10,9 @@
 //! The exchange runs on the writer's CPU, in an interrupt. So it sees all that the writer stored,
 //! in program order. The writer does not run meanwhile, except in a context that interrupts the
 //! exchange (NMI). For an isolated CPU, the deputy runs the exchange elsewhere, while no context of
-//! that CPU is inside the gate. The exchange may have interrupted a context that is writing a packet. That
-//! packet's slot keeps the old memory, and the caller exchanges again after the context has
-//! continued. The exchange is complete once it has found each slot idle.
+//! that CPU is inside the gate. The exchange may have interrupted a context that is writing a packet. The
+//! slot of that packet keeps the old memory, and the caller calls the exchange again later. The exchange is
+//! complete once each slot has been exchanged.
 
 use super::consume::{Reader, TakenPacket};
 use super::platform::{Local, Platform, Shared};
@@ -63,8 +63,8 @@ impl Taken {
     }
 }
 
-/// A bank of which no slot and no reader has a sub-buffer. Its memory may be freed after the
-/// packets taken from it are read.
+/// A bank whose sub-buffers are in no slot and with no reader. Its memory may be freed after the packets
+/// taken from it are read.
 #[derive(Debug)]
 #[must_use]
 pub struct Vacated {
@@ -243,7 +243,7 @@ impl<P: Platform> Ring<P> {
                 slot.reference
                     .compare_exchange(Reference::idle(fresh).word(), copy.word())
             });
-        // If the exchange goes on, it may take more packets from this position on. These packets are late.
+        // If the exchange is not complete, it may take more packets from this position on. These packets are late.
         if self.is_before(position, reader.end) {
             reader.end = Some(position);
         }

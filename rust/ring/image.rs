@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A slot as it is found in memory that has outlived its writer. It says which bytes were
-//! committed.
+//! A slot in memory that has outlived its writer. It says which bytes were committed.
 //!
-//! The machine stopped between any two instructions of the writer, whose stores reach memory in
-//! program order (W1 needs this, too). So:
+//! The machine may have stopped between any two instructions of the writer. The writer's stores reach
+//! memory in program order, which W1 needs, too. So:
 //!
 //! - While the reference is held, the packet is not delivered. `left` says how many bytes of the
 //!   lap are not committed. If it is 0, all bytes are committed and the header is complete.

@@ -9,8 +9,8 @@ use super::platform::{Local, Platform};
 pub enum Lost {
     /// Discard mode: no sub-buffer is free (equation 1).
     Full,
-    /// A context that this one interrupted has reserved a whole buffer ago, and not yet committed
-    /// (equation 3).
+    /// A context that this one interrupted has not committed its record, although a whole buffer was
+    /// reserved after that record (equation 3).
     Wrapped,
     /// The record does not fit into a sub-buffer.
     TooLarge,

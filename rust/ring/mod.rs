@@ -8,33 +8,15 @@
 //! says when the bytes there may be read. kbuild compiles these files into the module; cargo
 //! compiles the same files for the tests.
 //!
-//! # Vocabulary
+//! Documentation/internals/ring.md has the vocabulary, the states of a slot, the equations, and each difference
+//! from the paper with its reason. In short:
 //!
-//! - *Buffer*: the memory of one CPU in one channel. It has a power of two of *sub-buffers*, and
-//!   one more sub-buffer that belongs to the reader. The size of a sub-buffer is a power of two of
-//!   bytes.
-//! - *Position*: number of bytes since the beginning of time, wrapping. The low bits are the offset
-//!   in a sub-buffer, the next bits the slot, the rest the *lap*.
-//! - *Slot*: a place in the order of sub-buffers ([`slot::Slot`]). The slot's *reference* names the
-//!   memory that stands there, so the reader can exchange it for memory of its own.
-//! - *Reserve*: advance `wcnt`. The caller then owns the bytes between the old and the new value.
-//! - *Commit*: subtract the written bytes from the slot's `left`. When `left` reaches 0, the
-//!   sub-buffer holds a finished *packet* and is *delivered*.
-//! - *Switch*: close the packet being written before it is full.
-//!
-//! # A sub-buffer's life
-//!
-//! ```text
-//!            reserve at its first byte                last commit of the lap
-//!   idle  ------------------------------>  written  ------------------------>  finished
-//!    ^     (the reference is now held)               (reference: IDLE|PACKET,     |   |
-//!    |                                                tag; then commit_seq)       |   |
-//!    |                                                                            |   |
-//!    |   get: the reader's spare stands here instead, its packet is the reader's  |   |
-//!    +----------------------------------------------------------------------------+   |
-//!    |   overwrite mode: the writer takes it back unread, its records are lost        |
-//!    +--------------------------------------------------------------------------------+
-//! ```
+//! - *Position*: number of bytes since the buffer began, wrapping. The low bits are the offset in a sub-buffer,
+//!   the next bits the slot, the rest the *lap*.
+//! - *Slot*: a place in the order of sub-buffers ([`slot::Slot`]). Its *reference* names the memory that it
+//!   uses, so the reader can exchange that memory for its own.
+//! - *Reserve*: advance `wcnt`. *Commit*: subtract the written bytes from the slot's `left`. When `left`
+//!   reaches 0, the *packet* is *delivered*. *Switch*: close the packet before it is full.
 //!
 //! # Contexts
 //!
@@ -91,29 +73,6 @@
 //! the reader makes the writer's CPU execute a full barrier (by an IPI), between two full barriers
 //! of its own (Algorithm 6). The [`platform::Platform`] chooses between this and an ordinary pair
 //! of barriers; see `publish` and `promote` there.
-//!
-//! # Where this differs from the paper
-//!
-//! - Algorithm 3 adds to a commit counter, then reads it: a nested commit in between delivers
-//!   twice. Here a lap's counter counts down. One instruction subtracts from it and returns whether
-//!   0 is left (I2). Complete laps are counted at delivery.
-//! - Algorithm 1, equation (3): `wcnt` may be stale when `commit_seq` is read. `wcnt` is read again
-//!   before a record is counted as lost.
-//! - The first record in a sub-buffer opens it. Neither a switch nor an exact fill opens the next
-//!   one. So idle buffers stay empty, and the first sub-buffer is not special.
-//! - The context that closes a packet takes the time and the lost count for the header from the
-//!   `wcnt` cmpxchg that closed it. It writes both before it commits the padding. So the header is
-//!   complete before any context can deliver the packet.
-//! - The reference says whether the memory holds an unread packet. The writer takes the memory back
-//!   by one cmpxchg, and the winner knows whether records were overwritten. So the counts are
-//!   exact.
-//! - PUSHREADER pushes until there is room, with a test before each push. One push is not always
-//!   enough. A nested record may open the next sub-buffer before the interrupted context, which
-//!   opened one too, has pushed. Then `rcnt` would stay one sub-buffer behind for ever, at a slot
-//!   that is being written, and the reader would get no packet any more.
-//! - A reader that is closed between get and put returns the packet ([`Ring::unget`]).
-//! - A snapshot exchanges the memory of all slots at once, in an interrupt on the writer's CPU
-//!   ([`exchange`]).
 
 #![forbid(unsafe_code)]
 
@@ -136,7 +95,7 @@ use lost::LostCounters;
 use platform::{Local, Platform, Shared};
 use slot::{Slot, Slots};
 
-/// Policy for a record that finds no free sub-buffer.
+/// Policy for a record for which no sub-buffer is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Refuses and counts the new record; the buffer's content stays.
@@ -174,7 +133,7 @@ pub struct Ring<P: Platform> {
     /// here; then [`Ring::report_losses`] reports the same losses once more.
     reported: P::Local,
     platform: P,
-    /// On its own cache line: the reader writes it, and the writer reads it only when it switches.
+    /// On its own cache line, because the reader writes it. The writer reads it only when it switches packets.
     rcnt: OwnLine<P::Shared>,
     /// Records of packets that the reader could not return ([`Ring::unget`], [`Ring::restore`]).
     dropped: P::Shared,

@@ -21,13 +21,13 @@ use std::time::{Duration, Instant};
 use system::time::timespec;
 use system::{Error, Result};
 
-/// The interval of looking for new CPUs, and for the removal of the output.
+/// The interval at which the loop looks for new CPUs, and for the removal of the output.
 const RESCAN: Duration = Duration::from_secs(1);
 
 /// The number of packets taken from one stream before the next stream's turn.
 const TURN: u64 = 8;
 
-/// The delay after a stream was readable and had no packet.
+/// The delay of the loop if a stream was readable but had no packet.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The epoll token of the descriptor that stops the loop. Other tokens are indices of readers.
@@ -122,7 +122,8 @@ impl AddAssign for Written {
 }
 
 impl<S: Source> Consumer<S> {
-    /// Opens every stream, begins the sink, and passes it the description. From now on the sink has a trace.
+    /// Opens every stream, makes the sink by `begin`, and passes the description to it. From then on the sink has a
+    /// trace.
     pub fn open(mut source: S, begin: impl FnOnce(&S) -> Result<Box<dyn Sink>>) -> Result<Self> {
         // Opens the streams first, because the process that has them open is the only writer of the sink.
         let mut streams = Vec::new();
@@ -185,7 +186,7 @@ impl<S: Source> Consumer<S> {
         sum
     }
 
-    /// The streams that are overwritten, and that the last snapshot could not take at one moment.
+    /// The streams in overwrite mode that the last snapshot could not take at one moment.
     pub fn exposed(&mut self) -> Option<Exposed> {
         self.exposed.take()
     }
@@ -195,10 +196,10 @@ impl<S: Source> Consumer<S> {
         self.readers.len()
     }
 
-    /// Moves packets until the trace is over or `stop` is readable, then makes them durable. If `stop` ended it,
-    /// flushes the buffers and writes their contents first.
+    /// Moves packets until the trace is over or `stop` is readable, then makes the packets durable. If `stop` is
+    /// readable, flushes the buffers and writes their contents first.
     ///
-    /// After an error the sink has every packet written before the error, complete.
+    /// After an error the sink has all packets that were written before the error, complete.
     pub fn run(&mut self, stop: impl AsFd) -> Result<End> {
         let end = self.pump(stop).and_then(|end| {
             if end == End::Stopped {
@@ -208,15 +209,15 @@ impl<S: Source> Consumer<S> {
             Ok(end)
         });
         let synced = self.sink.sync();
-        // If this fails, it is the cause of the other errors.
+        // An error of this check is the cause of the other errors.
         self.sink.check()?;
         let end = end?;
         synced?;
         Ok(end)
     }
 
-    /// Writes a snapshot: the contents of the buffers at this moment. Later events stay in the buffers. Call it once:
-    /// it reads nothing more from the streams.
+    /// Writes a snapshot: the contents of the buffers at this moment. Later events stay in the buffers. The caller
+    /// calls this once, because the consumer reads no packet of the streams afterwards.
     pub fn snapshot(&mut self) -> Result<()> {
         let taken = self.try_snapshot();
         let synced = self.sink.sync();
@@ -241,8 +242,8 @@ impl<S: Source> Consumer<S> {
         Ok(())
     }
 
-    /// Takes the packets of all streams, as near to one moment as possible. Returns the number for each stream.
-    /// [`None`]: the stream cannot take all at once; only its open packet was closed.
+    /// Takes the packets of all streams, as near to one moment as possible. Returns the number of packets for each
+    /// stream. [`None`]: the stream cannot take all packets at one moment; only its open packet was closed.
     fn take_all(&mut self) -> Result<Vec<Option<u64>>> {
         // A trace that is over overwrites nothing.
         let is_recorded = !self.source.next_packets()?.is_empty();
@@ -328,8 +329,8 @@ impl<S: Source> Consumer<S> {
         }
     }
 
-    /// Moves the contents of the buffers to the sink. A busy trace continues meanwhile, so this takes at most as many
-    /// packets as the buffers can hold. One more attempt detects the end of a trace that is over.
+    /// Moves the contents of the buffers to the sink. The trace may continue meanwhile, so this takes at most as many
+    /// packets as the buffers can hold.
     fn flush(&mut self) -> Result<()> {
         self.close_packets()?;
         for i in 0..self.readers.len() {
@@ -365,7 +366,7 @@ impl<S: Source> Consumer<S> {
         }
     }
 
-    /// Handles the sink's news, and continues with the streams whose packet the sink has now.
+    /// Handles the sink's news. Continues with the streams whose sent packet has arrived in the sink.
     fn attend(&mut self) -> Result<Took> {
         self.sink.attend()?;
         let mut result = Took::Nothing;
@@ -391,7 +392,8 @@ impl<S: Source> Consumer<S> {
         Ok(())
     }
 
-    /// The number of packets that a buffer can hold, plus one that is closed meanwhile, plus one attempt.
+    /// Number of attempts that empty a buffer: the packets that it can hold, one that is closed meanwhile, and one
+    /// more attempt, which detects the end of a trace.
     fn most(&self, i: usize) -> u64 {
         let count = self.source.subbuf_count(&self.readers[i].name);
         count.saturating_add(2)
@@ -414,12 +416,13 @@ impl<S: Source> Consumer<S> {
         Ok(result)
     }
 
-    /// Takes one packet of one stream to the sink.
+    /// Moves one packet of one stream to the sink.
     fn take(&mut self, i: usize) -> Result<Took> {
         self.take_before(i, u64::MAX)
     }
 
-    /// Takes a packet if its number is below `next`. Otherwise leaves it, and ends the stream.
+    /// Moves one packet to the sink if its number is below `next`. Otherwise leaves the packet in the kernel, and
+    /// treats the stream as ended.
     fn take_before(&mut self, i: usize, next: u64) -> Result<Took> {
         if !self.put_sent(i)? {
             return Ok(Took::Nothing);
@@ -463,13 +466,14 @@ impl<S: Source> Consumer<S> {
         }
         *sent = Some(packet);
         if !self.put_sent(i)? {
-            // Until the sink has this packet, a notice about the next one is of no use.
+            // Until the sink has this packet, the loop need not know of the next one.
             self.unwatch(i)?;
         }
         Ok(Took::Packet)
     }
 
-    /// Returns the packet on its way to the kernel, if the sink has it. Returns whether no packet is on its way now.
+    /// If the sink has the sent packet, returns that packet to the kernel. Returns false if the packet is still on its
+    /// way to the sink; then no other packet of the stream can be taken.
     fn put_sent(&mut self, i: usize) -> Result<bool> {
         let Reader {
             stream,

@@ -13,7 +13,7 @@ use system::Result;
 
 /// Takes the packets of one trace.
 pub trait Sink: Debug + Send {
-    /// Returns whether it already held a part of the trace.
+    /// Returns whether the sink already had a part of the trace when it was made.
     fn resumed(&self) -> bool;
 
     /// Takes the description, completely or not at all. The description covers all packets up to the next call.
@@ -22,18 +22,18 @@ pub trait Sink: Debug + Send {
     /// Prepares for the packets of a stream. Returns the number that identifies the stream from now on.
     fn open(&mut self, stream: &StreamName) -> Result<usize>;
 
-    /// The number of the last packet of a stream that the sink has: all bytes of it, where the end of this program
-    /// does not destroy them.
+    /// The number of the last packet of a stream that the sink has. The sink has a packet if all its bytes are where
+    /// they outlive this program.
     fn last(&self, stream: usize) -> Option<u64>;
 
-    /// Returns whether it has a packet, which may then be returned to the kernel.
+    /// Returns whether the sink has a packet. Then the packet may be returned to the kernel.
     fn has(&self, stream: usize, sequence: u64) -> bool {
         self.last(stream).is_some_and(|last| sequence <= last)
     }
 
-    /// Takes the whole packet that `from` holds, for the stream `stream`. After an error it has nothing of the
-    /// packet. After success it has the packet, or the packet is on its way, and [`last`](Self::last) tells when it
-    /// has arrived. Until then it gets no other packet of the stream.
+    /// Takes the whole packet that `from` holds, for the stream `stream`. After an error the sink has no byte of the
+    /// packet. After success the sink has the packet, or the packet is on its way: then [`last`](Self::last) shows its
+    /// number when it has arrived. Until then the sink gets no other packet of the stream.
     fn packet(&mut self, stream: usize, packet: &Packet, from: &mut dyn Stream) -> Result<()>;
 
     /// The name of a stream in messages.
@@ -45,17 +45,17 @@ pub trait Sink: Debug + Send {
         None
     }
 
-    /// Handles its news. It may have more packets then.
+    /// Handles the news. Afterwards the sink may have more packets.
     fn attend(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Returns whether it must [`turn`](Self::turn) before it gets a packet of this size.
+    /// Returns whether the caller must call [`turn`](Self::turn) before it passes a packet of this size.
     fn is_full(&self, _bytes: u64) -> bool {
         false
     }
 
-    /// The time at which it must get the contents of the buffers and then [`turn`](Self::turn), if any.
+    /// The time, if any, at which the caller must pass the contents of the buffers, then call [`turn`](Self::turn).
     fn deadline(&self) -> Option<Instant> {
         None
     }
@@ -66,7 +66,8 @@ pub trait Sink: Debug + Send {
         Ok(())
     }
 
-    /// Checks that its packets are still where readers look for them: a user may remove a trace while it is written.
+    /// Checks that the sink's packets are still where readers look for them: a user may remove a trace while it is
+    /// written.
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -76,13 +77,14 @@ pub trait Sink: Debug + Send {
         true
     }
 
-    /// Makes its packets durable.
+    /// Makes the sink's packets durable.
     fn sync(&mut self) -> Result<()>;
 
-    /// Ends the output: no packet follows. Notes the reason, the number of events that the kernel recorded and that
-    /// it will never have, and the text of the kernel's counters (empty if they are gone).
+    /// Ends the output: no packet follows. Stores the reason, the number of events that the kernel recorded and that
+    /// the sink will never have, and the text of the kernel's counters (empty if they are gone).
     fn end(self: Box<Self>, state: State, unwritten: u64, stats: &str) -> Result<()>;
 
-    /// Removes everything that it has made, for a discarded trace. Call it only if it held nothing before.
+    /// Removes all that the sink has made, for a discarded trace. Only for a sink that was not
+    /// [resumed](Self::resumed).
     fn discard(self: Box<Self>) -> Result<()>;
 }

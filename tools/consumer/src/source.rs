@@ -53,7 +53,7 @@ pub trait Source {
     /// Opens a stream. [`None`]: the trace does not have it, or not yet.
     fn open(&self, stream: &StreamName) -> Result<Option<Self::Stream>>;
 
-    /// Identifies the trace.
+    /// UUID of the trace.
     fn uuid(&self) -> Uuid;
 
     /// The description, if it has changed since the last call. The first call returns it.
@@ -62,8 +62,8 @@ pub trait Source {
     /// The text of the kernel's counters of this trace; empty if they are gone.
     fn counters(&self) -> Result<String>;
 
-    /// The number of each stream's next packet, all at about the same moment. Streams that are not written to any
-    /// more are missing.
+    /// The number of each stream's next packet, all at about the same moment. A stream is missing if no writer uses it
+    /// any more.
     fn next_packets(&self) -> Result<BTreeMap<StreamName, u64>>;
 
     /// The number of sub-buffers in a stream's buffer. It bounds the result of one flush.

@@ -2,13 +2,13 @@
 
 //! The sink that passes on a trace while it is recorded, event by event, in order of time.
 //!
-//! Every [`PERIOD`] the consumer flushes all buffers. The events that had arrived before the last flush are older
-//! than any event that can still arrive, so they are passed on. So an event is passed on after at most two periods,
-//! even if other CPUs are silent. If a writer was interrupted in a packet that a flush closed, that packet has one
-//! period of grace.
+//! Every [`PERIOD`] the consumer flushes all buffers. The viewer then passes on the events that had arrived before this
+//! flush, because they are older than any event that can still arrive. So it passes on an event after at most
+//! two periods, even if other CPUs are silent. If a writer was interrupted in a packet that a flush closed, that packet
+//! may arrive one period later.
 //!
-//! Losses are in the header of the packet that ends after them. If a buffer ran full, they are known when its next
-//! packet has arrived.
+//! The header of a packet has the losses before its end. If a buffer was full, they are known when its next packet has
+//! arrived.
 
 use crate::sink::Sink;
 use crate::source::Stream;

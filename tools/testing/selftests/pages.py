@@ -18,11 +18,11 @@ import threading
 NOT_HERE = {
     "after-crash": (".", "needs a crash"),
     "choose-events": ("nullb|xfs|zones", "kernel/module-null-blk has these commands"),
+    "count-events": ("numbers|:9750", "tool/maps has these commands"),
     "define-probes": ("/bin/bash:", "needs bash's symbols"),
     "export-a-trace": ("mapped_reader|sessions/default", "stream/mmap has these commands"),
     "install": (".", "needs a network"),
     "measure-latency": (r"latency\.py|off\.sh|kept/1|-p 163|cycles|irqs-off", "latency/*-tool has these; no counter of cycles"),
-    "metrics": (".", "tool/maps has these commands"),
     "profile": ("debuginfod", "needs a server"),
     "query-sql": (r"TRACE\.\.\.", "names no trace"),
     "record-aux": (".", "aux/record has these commands"),

@@ -227,7 +227,7 @@ TASK = {"tid": "task_tid", "pid": "task_pid", "procname": "task_comm"}
 
 
 def column(name, row, values):
-    """The column of a field or context (Documentation/tables.md); None if it has none. "" is a column that is missing."""
+    """The column of a field or context (Documentation/howto/query-sql.md); None if it has none. "" is a column that is missing."""
     for found in name, f"field_{name}", f"context_{name}":
         if found in row and found not in COMMON:
             return found

@@ -32,8 +32,13 @@ say() { echo "rtrace: $*" >&2; }
 
 die() { say "$*"; exit 1; }
 
-# Prints the header comment of the calling script (without the licence line).
-usage() { sed -n '3,/^[^#]/ { /^#/ s/^# \{0,1\}//p }' "$0"; }
+# usage [STEP]: prints the header comment of the calling script, without the licence line; or that of a step, which
+# begins with "# Usage:", the script and the step.
+usage() {
+	local from=3
+	! grep -q "^# Usage: .*${0##*/} ${1-none}\b" "$0" || from="/^# Usage: .*${0##*/} $1\\b/"
+	sed -n "$from,/^\([^#]\|$\)/ { /^#/ s/^# \{0,1\}//p }" "$0"
+}
 
 inside_root() { [ -e "$MARK" ]; }
 
@@ -59,6 +64,13 @@ lock() {
 		say "waiting for another run that is making: $1"
 		flock "$LOCK_FD"
 	fi
+}
+
+# files [PATH]...: prints the files below the current folder that git tracks, and new ones before they are committed.
+files() {
+	local list file
+	list=$(git ls-files --cached --others --exclude-standard -- "$@") || die "git lists no files here"
+	while read -r file; do [ ! -e "$file" ] || echo "$file"; done <<<"$list"
 }
 
 # suite_of DIR: prints the name of the build root with the toolchain of the kernel in DIR, a folder that scripts/kernel

@@ -90,6 +90,41 @@ host_kdir() {
 	esac
 }
 
+# apt_of SUITE COMMAND ARGUMENT...: runs apt-get or apt-cache for the packages of a suite. The default build root has
+# the lists of trixie and its backports. The lists of other suites are in the cache, so that looking up a package makes
+# no root.
+apt_of() {
+	local suite=$1 command=$2 at=$CACHE/apt-$1
+	shift 2
+	case $suite in
+	trixie*)
+		"$TOP/scripts/in-root" --root "$command" "$@"
+		return
+		;;
+	esac
+	mkdir -p "$at/lists/partial" "$at/archives/partial"
+	sed -n "s/ trixie main$/ $suite main/p" "$("$TOP/scripts/build-root")/etc/apt/sources.list" >"$at/sources.list"
+	# A mirror that is some weeks old is good enough: signatures are checked all the same.
+	"$TOP/scripts/in-root" --root "$command" -o "Dir::Etc::SourceList=$at/sources.list" -o Dir::Etc::SourceParts=- \
+		-o "Dir::State::Lists=$at/lists" -o "Dir::Cache=$at" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
+		-o Acquire::GzipIndexes=true -o Acquire::Check-Valid-Until=false -o APT::Sandbox::User= "$@"
+}
+
+# packages INTO SUITE PACKAGE[=VERSION]...: unpacks packages of a suite into a folder, without installing anything.
+packages() {
+	local into=$1 suite=$2 deb
+	shift 2
+	mkdir -p "$into/debs"
+	(
+		cd "$into/debs"
+		# The lists may be too old.
+		apt_of "$suite" apt-get download -q "$@" ||
+			{ lock "kernels-$suite" && apt_of "$suite" apt-get update -q && apt_of "$suite" apt-get download -q "$@"; }
+	) >"$into/log" 2>&1 || { tail -n 5 "$into/log" >&2; die "could not fetch the packages $*"; }
+	for deb in "$into"/debs/*.deb; do "$TOP/scripts/in-root" dpkg-deb -x "$deb" "$into"; done
+	as_root rm -rf "$into/debs" "$into/log"
+}
+
 # beside COMMAND...: runs it in the background, as process $!. The command ends with the calling script at the
 # latest, also by Ctrl-C, which signals only the foreground process group. Replaces the script's traps.
 beside() {

@@ -36,9 +36,11 @@ die() { say "$*"; exit 1; }
 # begins with "# Usage:", the script and the step.
 usage() {
 	local from=3
-	! grep -q "^# Usage: .*${0##*/} ${1-none}\b" "$0" || from="/^# Usage: .*${0##*/} $1\\b/"
+	! grep -q "^# Usage: .*${0##*/} \[\?${1-none}\b" "$0" || from="/^# Usage: .*${0##*/} \[\?$1\\b/"
 	sed -n "$from,/^\([^#]\|$\)/ { /^#/ s/^# \{0,1\}//p }" "$0"
 }
+
+case ${1-} in --help | -h) usage; exit 0 ;; esac
 
 inside_root() { [ -e "$MARK" ]; }
 
@@ -71,6 +73,12 @@ files() {
 	local list file
 	list=$(git ls-files --cached --others --exclude-standard -- "$@") || die "git lists no files here"
 	while read -r file; do [ ! -e "$file" ] || echo "$file"; done <<<"$list"
+}
+
+# copy_sources TO: copies the files of the source tree.
+copy_sources() {
+	mkdir -p "$1"
+	(cd "$TOP" && files | tar -cf - --no-recursion -T -) | tar -xf - -C "$1"
 }
 
 # suite_of DIR: prints the name of the build root with the toolchain of the kernel in DIR, a folder that scripts/kernel
@@ -124,6 +132,9 @@ packages() {
 	for deb in "$into"/debs/*.deb; do "$TOP/scripts/in-root" dpkg-deb -x "$deb" "$into"; done
 	as_root rm -rf "$into/debs" "$into/log"
 }
+
+# version_of PACKAGE SUITE: prints the version of a package, which is also that of its kernel.
+version_of() { apt_of "$2" apt-cache show "$1" | sed -n 's/^Version: //p' | head -n 1; }
 
 # beside COMMAND...: runs it in the background, as process $!. The command ends with the calling script at the
 # latest, also by Ctrl-C, which signals only the foreground process group. Replaces the script's traps.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cost of the order between a record and its reader (scripts/barriers); under icount.
+"""Cost of the order between a record and its reader (scripts/bench barriers); under icount.
 
 The setting `barrier` of the channel chooses the side that pays for the order of a packet.
 """

@@ -67,7 +67,7 @@ def overwriting(tracer, site, size):
 
 
 def measure(tracer, site):
-    """All of one tracer and site; what is said of `scripts/instructions --help`."""
+    """All of one tracer and site; what is said of `scripts/bench instructions --help`."""
     result = {}
     result["discard"], size, result["paused"] = with_room(tracer, site)
     result["overwrite"] = overwriting(tracer, site, size)

@@ -42,7 +42,7 @@ CASES = {
                 f"{SWITCH} by next_comm sum(duration) from {SWITCH} match prev_tid,prev_prio:next_tid,next_prio"),
 }
 
-# Cases that scripts/instructions leaves out.
+# Cases that scripts/bench instructions leaves out.
 MORE = {
     "calls": ("getppid", "syscalls:syscall_entry_* by event"),
     "event": ("softirq_entry", f"{SOFTIRQ} by event"),

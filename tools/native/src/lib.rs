@@ -9,14 +9,14 @@
 //! - Its signal handlers stand for interrupts.
 //! - membarrier(2) stands for the interrupt that Algorithm 6 sends.
 //!
-//! [`writer`] has the writers to measure, benches/native.rs measures them, and scripts/bench-native runs
+//! [`writer`] has the writers to measure, benches/native.rs measures them, and scripts/bench native runs
 //! everything.
 //!
 //! Differences from the module: the compiler may use vector registers here, there are no return thunks, and
 //! per-CPU data is found without a segment register.
 //!
 //! The module's instructions need an unstable feature of the compiler (`asm_goto`). So this crate is empty
-//! without the feature `measure`, which scripts/bench-native sets.
+//! without the feature `measure`, which scripts/bench native sets.
 
 #![cfg(all(feature = "measure", target_arch = "x86_64"))]
 

@@ -25,7 +25,7 @@ verify: ## the long run: also long searches, stress tests, fuzzing, and the debu
 	@scripts/verify
 
 test-kernels: ## run the selftests on all kernels of the backports, and the newest of each later suite of Debian
-	@scripts/test-kernels
+	@tools/testing/run kernels
 
 check: ## run lints, layer check and unit tests; needs no QEMU
 	@scripts/test --no-qemu

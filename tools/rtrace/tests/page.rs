@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace report --html` on synthetic traces: contents of the page. `scripts/page-test` checks the page in a
+//! `rtrace report --html` on synthetic traces: contents of the page. `tools/testing/run page` checks the page in a
 //! browser.
 
 use assert_cmd::Command;

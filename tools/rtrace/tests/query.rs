@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace query` on synthetic traces. `scripts/tables-test` compares the answers of the samples with DuckDB's
+//! `rtrace query` on synthetic traces. `tools/testing/run tables` compares the answers of the samples with DuckDB's
 //! answers.
 
 use assert_cmd::cargo::cargo_bin;

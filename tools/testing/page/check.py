@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """check.py CHROMIUM PAGE DIR [load]: opens a page of `rtrace report --html`, a file or the address of --serve, and
 operates it as people do. Prints PASS and FAIL lines, and as comments how fast it paints; puts screenshots
-into DIR. `load`: the trace is that of tools/synthetic/examples/load.rs, with the maps of scripts/page-test, so losses and
+into DIR. `load`: the trace is that of tools/synthetic/examples/load.rs, with the maps of tools/testing/run page, so losses and
 maps are known. With PAGE_LIMITS=1 a slow page fails."""
 
 import os

@@ -4,7 +4,7 @@
        check.py babeltrace TABLES TEXT
        check.py perfetto FILE TEXT
 
-Asks the ready queries of tables that scripts/tables-test has exported, with DuckDB or with Spark. DuckDB's answers
+Asks the ready queries of tables that tools/testing/run tables has exported, with DuckDB or with Spark. DuckDB's answers
 are kept in ANSWERS; Spark's must be the same. DuckDB's figures must be those of `rtrace report --json`, of which
 REPORTS has one for each trace. Or compares DuckDB's answers with those of `rtrace query`, which are in ROWS as JSON. Or
 compares the tables of one trace, or the FILE that `rtrace export perfetto` wrote, event by event, with TEXT, which

@@ -22,7 +22,7 @@ test: ## run every check, unit test and selftest, except the slow ones
 	@scripts/test
 
 verify: ## the long run: also long searches, stress tests, fuzzing, and the debug kernel
-	@scripts/verify
+	@scripts/test --long
 
 test-kernels: ## run the selftests on all kernels of the backports, and the newest of each later suite of Debian
 	@tools/testing/run kernels

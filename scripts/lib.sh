@@ -85,6 +85,9 @@ copy_sources() {
 # made.
 suite_of() { cat "$1/root" 2>/dev/null || echo trixie; }
 
+# Fetches KERNEL, or the default kernel, and prints its release.
+release() { basename "$(realpath "$("$TOP/scripts/kernel" get ${KERNEL:+"$KERNEL"})/modules")"; }
+
 # Prints the kernel tree that the host's own tools build for: KDIR; else, without KERNEL,
 # the running kernel, if a module can be built for it. Prints nothing if the build root
 # does the build.

@@ -412,7 +412,7 @@ def versions(directory, data):
 
 
 def real_hardware(document):
-    """The last section of DOCUMENT, which scripts/bench-native writes; empty if there is none."""
+    """The last section of DOCUMENT, which scripts/bench native writes; empty if there is none."""
     if not os.path.exists(document):
         return []
     with open(document) as file:

@@ -2,7 +2,7 @@
 
 //! System calls of 32-bit programs: names by number.
 //!
-//! `scripts/check-syscalls --update` generates the list of x86 from the kernel's `asm/unistd_32.h`. The names are those
+//! `scripts/check syscalls --update` generates the list of x86 from the kernel's `asm/unistd_32.h`. The names are those
 //! of the C library's `<sys/syscall.h>`: `stat64`, `mmap2`. Without `--update`, the script compares the list with
 //! the headers of a kernel.
 

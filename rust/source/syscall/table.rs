@@ -5,7 +5,7 @@
 //! The table is made from the kernel's tables (7.3) and the `SYSCALL_DEFINE`s of its entry points.
 //! The names are those of the entry points: `newstat`, where the C library says stat(). Added by hand are:
 //! which pointers are [paths, names and structures](super::describe), which of them the call only writes to,
-//! and a few names and widths that viewers know from LTTng. `scripts/check-syscalls` compares numbers and names
+//! and a few names and widths that viewers know from LTTng. `scripts/check syscalls` compares numbers and names
 //! with the headers of a kernel; the event of a call that a kernel does not have never fires there.
 
 use super::describe::syscalls;

@@ -141,7 +141,7 @@ fn check_table(suite: Suite, lines: &str) -> Result<(), String> {
     } else {
         Err(format!(
             "the table of {suite:?} in Documentation/internals/verification.md is not what was found; \
-             scripts/verify-tables writes it"
+             tools/testing/run fault-tables writes it"
         ))
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Two real threads. Miri reports each race of payload bytes and, depending on its seed, returns
-//! old values (`scripts/miri`). Without Miri this is a short stress run.
+//! old values (`tools/testing/run miri`). Without Miri this is a short stress run.
 //!
 //! The machine is that of `tests/order`: the same ring on std's words, with the barrier at
 //! delivery. A process cannot execute the interrupt's barrier on another CPU.

@@ -267,7 +267,7 @@ impl Context {
         let mut room = Capture::<{ size_of::<u64>() }>::new();
         let len = self.ty().size()? as u64;
         self.load()?.write(room.begin(len)?, now);
-        room.end(len)?.number(0)
+        room.end().number(0)
     }
 
     /// The current value as a text; [`None`] if it is a number. Any context, NMI included.

@@ -266,14 +266,28 @@ impl CutText<'_> {
 }
 
 /// Memory on the stack for a record of up to `N` bytes, which filters read before it is recorded.
-pub struct Capture<const N: usize>([MaybeUninit<u8>; N]);
+///
+/// # Invariants
+///
+/// `len` is at most `N`. Unless it is 0, the word after `len` bytes is 0.
+#[repr(C)]
+pub struct Capture<const N: usize> {
+    bytes: [MaybeUninit<u8>; N],
+    /// Room for the word after the longest record.
+    after: MaybeUninit<[u8; size_of::<u64>()]>,
+    len: usize,
+}
 
 impl<const N: usize> Capture<N> {
     /// Makes an empty capture.
     #[inline(always)]
     #[allow(clippy::new_without_default)] // Not needed.
     pub fn new() -> Self {
-        Self([const { MaybeUninit::uninit() }; N])
+        Self {
+            bytes: [const { MaybeUninit::uninit() }; N],
+            after: MaybeUninit::uninit(),
+            len: 0,
+        }
     }
 
     /// Captures the payload that [`Buffer::record_open`](super::buffer::Buffer::record_open) would
@@ -281,57 +295,67 @@ impl<const N: usize> Capture<N> {
     #[inline(always)]
     pub fn fill(&mut self, len: u64, write: impl FnOnce(RecordWriter<'_>)) -> Option<Captured<'_>> {
         write(self.begin(len)?);
-        self.end(len)
+        Some(self.end())
     }
 
     /// Returns the place for `len` bytes. [`None`]: there is no room for them.
     #[inline(always)]
     pub fn begin(&mut self, len: u64) -> Option<RecordWriter<'_>> {
-        (len as usize <= N).then(|| RecordWriter {
-            to: NonNull::from(&mut *self).cast::<u8>(),
-            memory: PhantomData,
-        })
-    }
-
-    /// Returns the captured bytes. The caller has written all `len` bytes since
-    /// [`begin`](Self::begin).
-    #[inline(always)]
-    pub fn end(&mut self, len: u64) -> Option<Captured<'_>> {
         let len = len as usize;
         if len > N {
             return None;
         }
+        // INVARIANT: `len` is checked above; the word is written below.
+        self.len = len;
         let to = NonNull::from(&mut *self).cast::<u8>();
-        // SAFETY: `self` has N bytes. The caller has written these `len` bytes.
-        Some(Captured(unsafe {
-            core::slice::from_raw_parts(to.as_ptr(), len)
-        }))
+        // SAFETY: `self` has N bytes and those of a word.
+        unsafe { write(0_u64, to.as_ptr().add(len)) };
+        let memory = PhantomData;
+        Some(RecordWriter { to, memory })
+    }
+
+    /// Returns the captured bytes. The caller has written all bytes of the last
+    /// [`begin`](Self::begin).
+    #[inline(always)]
+    pub fn end(&mut self) -> Captured<'_> {
+        // INVARIANT: The caller has written the bytes; the word follows by the invariant of `self`.
+        Captured {
+            len: self.len,
+            first: NonNull::from(&mut *self).cast::<u8>(),
+            memory: PhantomData,
+        }
     }
 }
 
 /// A captured payload.
+///
+/// # Invariants
+///
+/// At `first` are `len` bytes and, unless `len` is 0, a word that is 0. All are initialised, and no code changes them.
 #[derive(Clone, Copy)]
-pub struct Captured<'a>(&'a [u8]);
+pub struct Captured<'a> {
+    first: NonNull<u8>,
+    len: usize,
+    memory: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: The bytes are only read.
+unsafe impl Send for Captured<'_> {}
 
 impl<'a> Captured<'a> {
     /// The captured bytes.
     #[inline(always)]
     pub fn fields(self) -> &'a [u8] {
-        self.0
+        // SAFETY: By the invariants.
+        unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 
     /// The little-endian number at an offset, of eight bytes or of the rest if the rest is shorter.
     /// [`None`]: no byte is left.
     #[inline(always)]
     pub fn number(self, at: usize) -> Option<u64> {
-        let bytes = self.0.get(at..)?;
-        if let Some(word) = bytes.first_chunk() {
-            return Some(u64::from_le_bytes(*word));
-        }
-        let places = (0_u32..64).step_by(8).zip(bytes);
-        places
-            .map(|(place, byte)| u64::from(*byte).wrapping_shl(place))
-            .reduce(|all, byte| all | byte)
+        // SAFETY: By the invariants these are bytes of the payload and of the word after it, which adds no bits.
+        (at < self.len).then(|| unsafe { u64::from_le(u64::load(self.first.as_ptr().add(at))) })
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct Filling<'a> {
 enum State<'a> {
     /// In the buffer.
     Begun(Begun<'a>),
-    /// In the room, with its size.
-    Captured(&'a Probe, u64),
+    /// In the room.
+    Captured(&'a Probe),
     /// The record has ended.
     Ended,
 }
@@ -170,7 +170,7 @@ impl Probe {
     /// Begins a record on the stack.
     #[inline(always)]
     fn begin_captured<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
-        let filling = Filling::new(room, State::Captured(self, len));
+        let filling = Filling::new(room, State::Captured(self));
         let to = filling.room.begin(len).map(|to| to.address());
         if to.is_none() {
             self.count_too_large();
@@ -209,15 +209,13 @@ impl<'a> Filling<'a> {
     fn end(&mut self) {
         match core::mem::replace(&mut self.state, State::Ended) {
             State::Begun(begun) => begun.end(),
-            State::Captured(probe, len) => {
+            State::Captured(probe) => {
                 let guard = NoPreempt::new();
-                if let Some(fields) = self.room.end(len) {
-                    probe.record_captured(
-                        fields,
-                        #[inline(always)]
-                        || Moment::new(&guard, 1).with_stack(StackStart::in_handler()),
-                    );
-                }
+                probe.record_captured(
+                    self.room.end(),
+                    #[inline(always)]
+                    || Moment::new(&guard, 1).with_stack(StackStart::in_handler()),
+                );
             }
             State::Ended => {}
         }

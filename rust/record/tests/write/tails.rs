@@ -103,6 +103,18 @@ fn numbers_of_a_capture_are_those_of_the_record() {
 }
 
 #[test]
+fn a_number_has_no_bytes_of_an_earlier_capture() {
+    let mut capture = Capture::<8>::new();
+    capture.fill(8, |to| {
+        to.put(u64::MAX);
+    });
+    let captured = capture.fill(4, |to| {
+        to.put(0x0403_0201_u32);
+    });
+    assert_eq!(captured.unwrap().number(1), Some(0x0004_0302));
+}
+
+#[test]
 fn a_value_is_a_number_of_its_bytes() {
     assert_eq!(word(-2_i8), Some(0xfe));
     assert_eq!(word(0x1234_u16), Some(0x1234));

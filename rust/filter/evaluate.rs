@@ -4,7 +4,8 @@
 
 use super::input::glob;
 use super::program::{
-    BytesAt, Extent, First, NumberAt, NumberSource, Program, ProgramText, Range, Step, Test, TextAt,
+    BytesAt, Decision, Extent, First, NumberAt, NumberSource, Program, ProgramText, Range, Step,
+    Test, TextAt,
 };
 
 /// The values of contexts at this moment. The functions may be called in any context in which a
@@ -59,16 +60,19 @@ impl Program<'_> {
 }
 
 impl First {
-    /// Returns whether the filter accepts a record, if this step decides that. `number` returns the
-    /// number at an offset of the record; the bits above those of its type are ignored. [`None`]: it
-    /// knows no number there. Any context, NMI included.
+    /// Returns the filter's decision on a record by this step. `number` returns the number at an
+    /// offset of the record; the bits above those of its type are ignored. [`None`]: it knows no
+    /// number there. Any context, NMI included.
     #[inline(always)]
-    pub fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
-        let [if_false, if_true] = self.accepted;
-        if self.range.contains(number(self.at)?) {
-            if_true
-        } else {
-            if_false
+    pub fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Decision {
+        let Some(number) = number(self.at) else {
+            return Decision::Undecided;
+        };
+        let [if_false, if_true] = &self.decisions;
+        // A choice of an address: one load.
+        *match self.range.contains(number) {
+            true => if_true,
+            false => if_false,
         }
     }
 }

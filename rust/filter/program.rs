@@ -35,9 +35,20 @@ pub struct First {
     /// Offset of the number.
     pub(super) at: usize,
     pub(super) range: Range,
-    /// Whether the filter accepts the record if the number is not in the range, and if it is.
-    /// [`None`]: later steps decide that.
-    pub(super) accepted: [Option<bool>; 2],
+    /// The decision if the number is not in the range, and if it is.
+    pub(super) decisions: [Decision; 2],
+}
+
+/// The decision on a record, as far as it is known. (As a number, so that it is compared by one instruction.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Decision {
+    /// The record is not wanted.
+    Refused,
+    /// The record is wanted.
+    Accepted,
+    /// The rest of the record decides.
+    Undecided,
 }
 
 impl First {
@@ -49,7 +60,7 @@ impl First {
             mask: 0,
             span: 0,
         },
-        accepted: [None; 2],
+        decisions: [Decision::Undecided; 2],
     };
 }
 
@@ -167,14 +178,15 @@ impl<'a> Program<'a> {
         };
         // After the last step the record is accepted; one step further it is refused.
         let end = self.steps.len();
-        let accepted = [step.if_false, step.if_true].map(|skipped| match usize::from(skipped) {
-            skipped if skipped >= end => Some(false),
-            skipped => (skipped == end - 1).then_some(true),
+        let decisions = [step.if_false, step.if_true].map(|skipped| match usize::from(skipped) {
+            skipped if skipped >= end => Decision::Refused,
+            skipped if skipped == end - 1 => Decision::Accepted,
+            _ => Decision::Undecided,
         });
         First {
             at: from.at as usize,
             range,
-            accepted,
+            decisions,
         }
     }
 

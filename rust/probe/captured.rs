@@ -17,6 +17,7 @@ use super::{Destination, Probe, Recorder, Taker};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::Buffer;
 use crate::context::{ContextSet, KernelCalls, Moment};
+use crate::filter::program::Decision;
 use crate::record::format::CompactTsc;
 use crate::record::memory::{tail_alone, Capture, Captured, RecordWriter, Space, Tail};
 use crate::sys::args::Task;
@@ -49,6 +50,8 @@ impl Look {
     pub(super) const NOTHING: u64 = 1 << 7;
     /// Contexts that are written in a loop.
     pub(super) const LIST: u64 = 1 << 8;
+    /// The bits that can refuse an event before its fields are read.
+    const EARLY: u64 = Self::TASKS | Self::CGROUP | Self::NOTHING;
     /// The bits that only [`Probe::take_any`] handles.
     pub(super) const LATER: u64 =
         Self::CALLS | Self::FORMAT | Self::CGROUP | Self::NO_RECORD | Self::NOTHING;
@@ -126,6 +129,49 @@ impl Probe {
         self.look.load() & Look::NOTHING == 0
     }
 
+    /// Decides whether an event is wanted, as far as `look` says: bits of [`Look`]. If one number of the record does not
+    /// decide, [`wants_record`](Self::wants_record) does. Any context, NMI included. The caller knows of the event:
+    /// - `about`, which returns the id of the task that the event is about, as in ftrace;
+    /// - `tasks`, which it is about, too: for their cgroups;
+    /// - `number`, which returns the number at an offset of the fields.
+    #[inline(always)]
+    pub(super) fn wants(
+        &self,
+        look: u64,
+        about: impl FnOnce() -> Option<i32>,
+        tasks: &[Option<&Task>],
+        number: impl FnOnce(usize) -> Option<u64>,
+    ) -> Decision {
+        if look & Look::EARLY != 0
+            && (look & Look::NOTHING != 0
+                || look & Look::TASKS != 0 && !self.is_of_wanted_task(about)
+                || look & Look::CGROUP != 0 && !self.is_of_wanted_cgroup(tasks))
+        {
+            return Decision::Refused;
+        }
+        if look & Look::FIELDS == 0 {
+            return Decision::Accepted;
+        }
+        let guard = NoPreempt::new();
+        match self.filter.get(&guard) {
+            Some(filter) => filter.decides(number),
+            None => Decision::Accepted,
+        }
+    }
+
+    /// As [`wants`](Self::wants), for an event of which only the current task is known.
+    #[inline(always)]
+    fn wants_unread(&self, look: u64) -> Decision {
+        self.wants(look, || None, &[], |_| None)
+    }
+
+    /// Whether the filter, if there is one, accepts an event with these fields. Any context, NMI included.
+    #[inline(always)]
+    fn wants_record(&self, fields: Captured<'_>, now: Moment<'_>) -> bool {
+        let mut filter = self.filter.get(now.guard).into_iter();
+        filter.all(|filter| filter.wants(fields, now))
+    }
+
     /// Whether events of the task that runs can be wanted. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn wants_current_task(&self) -> bool {
@@ -136,10 +182,7 @@ impl Probe {
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn looks_at_current_task(&self) -> bool {
-        let look = self.look.load();
-        look & Look::NOTHING == 0
-            && (look & Look::TASKS == 0 || self.is_of_wanted_task(|| None))
-            && (look & Look::CGROUP == 0 || self.is_of_wanted_cgroup(&[]))
+        self.wants_unread(self.look.load()) != Decision::Refused
     }
 
     /// Records the event if it is wanted, as [`record_or`](Self::record_or). The event is about the task `about`. The
@@ -190,15 +233,10 @@ impl Probe {
     ) {
         let look = self.look.load();
         if look != Look::CONTEXTS {
-            if look & Look::TASKS != 0 && !self.is_of_wanted_task(about) {
-                return;
-            }
-            if look & Look::FIELDS != 0 {
-                match self.decides(number) {
-                    Some(true) => {}
-                    Some(false) => return,
-                    None => return take_any(),
-                }
+            match self.wants(look & (Look::TASKS | Look::FIELDS), about, &[], number) {
+                Decision::Accepted => {}
+                Decision::Refused => return,
+                Decision::Undecided => return take_any(),
             }
             if look & (Look::LATER | Look::LIST | Look::CONTEXTS) == 0 {
                 let (len, write) = payload();
@@ -252,13 +290,6 @@ impl Probe {
         }
     }
 
-    /// Whether a record is wanted. [`None`]: there is no filter, or one number of the record does not decide it.
-    #[inline(always)]
-    pub(super) fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
-        let guard = NoPreempt::new();
-        self.filter.get(&guard)?.decides(number)
-    }
-
     /// Records the event of a wanted task, or fires the trigger, if the other checks allow it. Handles all cases. The
     /// event is about the tasks `about`.
     #[cold]
@@ -272,7 +303,8 @@ impl Probe {
         write: impl FnOnce(RecordWriter<'_>),
     ) {
         // This check is here, so that probes without cgroups do not pay for it.
-        if !self.is_of_wanted_cgroup(about) {
+        let look = self.look.load() & (Look::CGROUP | Look::NOTHING);
+        if self.wants(look, || None, about, |_| None) == Decision::Refused {
             return;
         }
         // This is this module's outermost function on the stack, or the next one.
@@ -287,20 +319,7 @@ impl Probe {
     fn take_captured(&self, fields: Captured<'_>, guards: u32, stack: StackStart<'_>) {
         let guard = NoPreempt::new();
         let now = Moment::new(&guard, guards.wrapping_add(1)).with_stack(stack);
-        self.take_guarded(fields, now);
-    }
-
-    #[inline(always)]
-    fn take_guarded(&self, fields: Captured<'_>, now: Moment<'_>) {
-        let mut filter = self.filter.get(now.guard).into_iter();
-        if self.is_live() && filter.all(|filter| filter.wants(fields, now)) {
-            self.take_or_update(
-                &Bytes(fields.fields()),
-                now,
-                #[inline(always)]
-                |map| map.update(fields.fields(), now),
-            );
-        }
+        self.take_decided(fields, Decision::Undecided, now);
     }
 
     /// Records an event that is about no task, or fires the trigger, if the event is wanted. With a filter, an
@@ -309,23 +328,22 @@ impl Probe {
     #[inline(always)]
     pub(crate) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();
-        if look & Look::TASKS != 0 && !self.is_of_wanted_task(|| None) {
-            return;
+        match self.wants_unread(look) {
+            Decision::Accepted if self.record_without_calls(1, look, fields) => {}
+            Decision::Accepted => self.take(fields, Moment::new(guard, 1)),
+            Decision::Refused => {}
+            Decision::Undecided => self.take_tail(fields, guard),
         }
-        if look & Look::CGROUP != 0 && !self.is_of_wanted_cgroup(&[]) {
-            return;
-        }
-        if look & Look::FIELDS != 0 {
-            return self.take_tail(fields, guard);
-        }
+    }
+
+    /// Records a wanted event, if that needs no calls and no other format. Returns whether it did.
+    #[inline(always)]
+    fn record_without_calls<T: Tail>(&self, guards: u32, look: u64, fields: &T) -> bool {
         let (len, write) = tail_alone(fields);
-        let recorded = match look & (Look::CONTEXTS | Look::LATER) {
+        match look & (Look::CONTEXTS | Look::LATER) {
             0 => self.record_at_once(len, write),
-            Look::CONTEXTS => self.record_with_any_contexts(1, len, write),
+            Look::CONTEXTS => self.record_with_any_contexts(guards, len, write),
             _ => false,
-        };
-        if !recorded && self.is_live() {
-            self.take(fields, Moment::new(guard, 1));
         }
     }
 
@@ -336,41 +354,45 @@ impl Probe {
     fn take_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let (len, write) = tail_alone(fields);
         match Capture::<LONGEST>::new().fill(len, write) {
-            Some(fields) => self.record_captured(
-                fields,
-                #[inline(always)]
-                || Moment::new(guard, 1),
-            ),
+            Some(fields) => match self.wants_captured(fields) {
+                Decision::Refused => {}
+                decided if self.record_decided(1, fields, decided) => {}
+                decided => self.take_decided(fields, decided, Moment::new(guard, 1)),
+            },
             None => self.count_too_large(),
         }
     }
 
-    /// Records captured fields of a wanted task, if the filter accepts them. The caller must hold no other
-    /// [`NoPreempt`] guard than that of `now`, which is called only if it is needed. Any context, NMI included.
+    /// As [`wants`](Self::wants), for captured fields of a wanted task.
     #[inline(always)]
-    fn record_captured<'a>(&self, fields: Captured<'_>, now: impl FnOnce() -> Moment<'a>) {
-        let look = self.look.load();
-        let decided = match look & Look::FIELDS {
-            0 => Some(true),
-            _ => self.decides(|at| fields.number(at)),
-        };
-        if decided == Some(false) {
-            return;
-        }
-        let tail = Bytes(fields.fields());
-        let (len, write) = tail_alone(&tail);
-        let recorded = match look & (Look::CONTEXTS | Look::LATER) {
-            _ if decided.is_none() => false,
-            0 => self.record_at_once(len, write),
-            Look::CONTEXTS => self.record_with_any_contexts(1, len, write),
-            _ => false,
-        };
-        if !recorded {
-            self.take_guarded(fields, now());
+    fn wants_captured(&self, fields: Captured<'_>) -> Decision {
+        self.wants(Look::FIELDS, || None, &[], |at| fields.number(at))
+    }
+
+    /// As [`record_without_calls`](Self::record_without_calls), for captured fields, if they are accepted.
+    #[inline(always)]
+    fn record_decided(&self, guards: u32, fields: Captured<'_>, decided: Decision) -> bool {
+        let fields = Bytes(fields.fields());
+        decided == Decision::Accepted
+            && self.record_without_calls(guards, self.look.load(), &fields)
+    }
+
+    /// Takes captured fields in all cases, unless the filter refuses them. It has not refused them yet.
+    #[inline(always)]
+    fn take_decided(&self, fields: Captured<'_>, decided: Decision, now: Moment<'_>) {
+        if decided == Decision::Accepted || self.wants_record(fields, now) {
+            let fields = fields.fields();
+            self.take_or_update(
+                &Bytes(fields),
+                now,
+                #[inline(always)]
+                |map| map.update(fields, now),
+            );
         }
     }
 
     /// Counts a record that was too large to capture.
+    #[cold]
     fn count_too_large(&self) {
         match &self.taker {
             Taker::Recorder(recorder) => self.destination(recorder).count_too_large(),
@@ -481,7 +503,7 @@ impl Probe {
     /// Whether the current task or the task that the event is about is wanted, as in ftrace. Triggers ignore
     /// tasks.
     #[inline(always)]
-    pub(super) fn is_of_wanted_task(&self, about: impl FnOnce() -> Option<i32>) -> bool {
+    fn is_of_wanted_task(&self, about: impl FnOnce() -> Option<i32>) -> bool {
         let guard = NoPreempt::new();
         self.tasks.wants(Task::current().tid(), &guard)
             || about().is_some_and(|tid| self.tasks.wants(tid, &guard))

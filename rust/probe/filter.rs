@@ -6,7 +6,7 @@ use crate::abi::schema::{Field, FieldType};
 use crate::context::{Context, Moment};
 use crate::filter::compile::{self, compile, FilterNames, ProgramMemory};
 use crate::filter::evaluate::Contexts;
-use crate::filter::program::{First, Program, Step, MAX_STEPS, MAX_TEXTS};
+use crate::filter::program::{Decision, First, Program, Step, MAX_STEPS, MAX_TEXTS};
 use crate::input::filter::error::Error as Wrong;
 use crate::record::memory::Captured;
 use crate::sys::cpu;
@@ -76,10 +76,10 @@ impl Filter {
         program.wants(fields.fields(), &Now(now))
     }
 
-    /// As [`wants`](Self::wants), if one number of the record decides it. `number` returns the number at an
+    /// As [`wants`](Self::wants), as far as one number of the record decides it. `number` returns the number at an
     /// offset.
     #[inline(always)]
-    pub(crate) fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Option<bool> {
+    pub(crate) fn decides(&self, number: impl FnOnce(usize) -> Option<u64>) -> Decision {
         self.first.decides(number)
     }
 }

@@ -34,8 +34,7 @@ impl Probe {
         let (len, write) = tail_alone(fields);
         let is_taken = match room.fill(len, write) {
             Some(fields) => {
-                let mut filter = self.filter.get(guard).into_iter();
-                if !filter.all(|filter| filter.wants(fields, now)) {
+                if !self.wants_record(fields, now) {
                     return;
                 }
                 let record = WithContexts {

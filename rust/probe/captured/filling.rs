@@ -7,9 +7,10 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::opaque;
 use crate::channel::{Begun, BegunOpen, Buffer, Entered, Waiting};
 use crate::context::Moment;
+use crate::filter::program::Decision;
 use crate::record::format::{CompactTsc, Format};
 use crate::record::header::EventHeader;
-use crate::record::memory::{Capture, RecordWriter};
+use crate::record::memory::{Capture, Captured, RecordWriter};
 use crate::sys::foreign::{ForeignRoom, Usually};
 use crate::sys::stack::StackStart;
 use core::ptr::NonNull;
@@ -43,7 +44,11 @@ impl Probe {
     #[inline(always)]
     pub(crate) fn begin<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
         if self.look.load() != 0 {
-            return self.begin_looking(room, len);
+            // A filter alone is the most frequent condition. Loaded again, so that the usual case only compares.
+            return match self.look.load() & (Look::EARLY | Look::FIELDS) {
+                Look::FIELDS => self.begin_captured(room, len),
+                _ => self.begin_looking(room, len),
+            };
         }
         let entered = match self.route.direct().enter() {
             Ok(entered) => entered,
@@ -127,24 +132,15 @@ impl Probe {
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn begin_looking<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
-        let look = self.look.load();
-        if look & Look::TASKS != 0 && !self.is_of_wanted_task(|| None) {
-            return None;
-        }
-        if look & Look::CGROUP != 0 && !self.is_of_wanted_cgroup(&[]) {
-            return None;
-        }
-        if !self.is_live() {
-            return None;
-        }
-        match &self.taker {
-            Taker::Trigger(trigger) if look & Look::FIELDS == 0 => {
+        match (self.wants_unread(self.look.load()), &self.taker) {
+            (Decision::Refused, _) => None,
+            (Decision::Accepted, Taker::Trigger(trigger)) => {
                 let guard = NoPreempt::new();
                 trigger.fire(Moment::new(&guard, 1).with_stack(StackStart::in_handler()));
                 None
             }
-            Taker::Map(map) if look & Look::FIELDS == 0 => self.begin_for_map(map, room, len),
-            Taker::Recorder(_) if look & Look::FIELDS == 0 && self.contexts.is_empty() => {
+            (Decision::Accepted, Taker::Map(map)) => self.begin_for_map(map, room, len),
+            (Decision::Accepted, Taker::Recorder(_)) if self.contexts.is_empty() => {
                 self.begin_any(self.route.direct().enter(), room, len)
             }
             _ => self.begin_captured(room, len),
@@ -170,12 +166,31 @@ impl Probe {
     /// Begins a record on the stack.
     #[inline(always)]
     fn begin_captured<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
-        let filling = Filling::new(room, State::Captured(self));
-        let to = filling.room.begin(len).map(|to| to.address());
-        if to.is_none() {
+        if len > LONGEST as u64 {
             self.count_too_large();
+            return None;
         }
-        to
+        let filling = Filling::new(room, State::Captured(self));
+        Some(filling.room.begin(len)?.address())
+    }
+
+    /// Ends a record on the stack that is not refused. A function of its own, so that refused events do not save
+    /// registers for it.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn end_captured(&self, fields: Captured<'_>, decided: Decision) {
+        if !self.record_decided(0, fields, decided) {
+            self.take_from_handler(fields, decided);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take_from_handler(&self, fields: Captured<'_>, decided: Decision) {
+        let guard = NoPreempt::new();
+        let now = Moment::new(&guard, 1).with_stack(StackStart::in_handler());
+        self.take_decided(fields, decided, now);
     }
 }
 
@@ -203,21 +218,25 @@ impl<'a> Filling<'a> {
         to
     }
 
-    #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn end(&mut self) {
-        match core::mem::replace(&mut self.state, State::Ended) {
-            State::Begun(begun) => begun.end(),
-            State::Captured(probe) => {
-                let guard = NoPreempt::new();
-                probe.record_captured(
-                    self.room.end(),
-                    #[inline(always)]
-                    || Moment::new(&guard, 1).with_stack(StackStart::in_handler()),
-                );
-            }
-            State::Ended => {}
+        let State::Captured(probe) = self.state else {
+            return self.end_begun();
+        };
+        let fields = self.room.end();
+        match probe.wants_captured(fields) {
+            Decision::Refused => {}
+            decided => probe.end_captured(fields, decided),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn end_begun(&mut self) {
+        if let State::Begun(begun) = core::mem::replace(&mut self.state, State::Ended) {
+            begun.end();
         }
     }
 }

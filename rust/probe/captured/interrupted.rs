@@ -2,9 +2,10 @@
 
 //! Records of interrupted code: with the call stack of that code, and not of the code that records.
 
-use super::{Probe, Taker, WithContexts};
+use super::{Probe, Taker};
 use crate::arch::preempt::NoPreempt;
 use crate::context::Moment;
+use crate::filter::program::Decision;
 use crate::record::memory::{tail_alone, Capture, Tail};
 use crate::sys::args::Registers;
 use crate::sys::stack::StackStart;
@@ -38,30 +39,19 @@ impl Probe {
         registers: &Registers,
         guard: &NoPreempt,
     ) {
-        let (is_live, now) = (self.is_live(), Moment::new(guard, 1));
-        let now = now.with_stack(StackStart::Interrupted(registers));
-        if !is_live || !self.is_of_wanted_task(|| None) || !self.is_of_wanted_cgroup(&[]) {
-            return;
-        }
-        if let Some(filter) = self.filter.get(guard) {
-            let (len, write) = tail_alone(fields);
-            let mut room = Capture::<LONGEST>::new();
-            let captured = room.fill(len, write);
-            if !captured.is_some_and(|captured| filter.wants(captured, now)) {
-                return;
+        let now = Moment::new(guard, 1).with_stack(StackStart::Interrupted(registers));
+        let is_wanted = match self.wants_unread(self.look.load()) {
+            Decision::Accepted => true,
+            Decision::Refused => false,
+            Decision::Undecided => {
+                let (len, write) = tail_alone(fields);
+                let mut room = Capture::<LONGEST>::new();
+                let captured = room.fill(len, write);
+                captured.is_some_and(|captured| self.wants_record(captured, now))
             }
-        }
-        match &self.taker {
-            Taker::Recorder(recorder) => {
-                let record = WithContexts {
-                    contexts: &self.contexts,
-                    now,
-                    fields,
-                };
-                record.record(self.destination(recorder));
-            }
-            Taker::Trigger(trigger) => trigger.fire(now),
-            Taker::Map(map) => map.update_tail(fields, now),
+        };
+        if is_wanted {
+            self.take(fields, now);
         }
     }
 }

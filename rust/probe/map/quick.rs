@@ -12,6 +12,7 @@ use super::tables::CpuTable;
 use super::{MapAtEvent, Role};
 use crate::arch::preempt::NoPreempt;
 use crate::context::Context;
+use crate::filter::program::Decision;
 use crate::filter::value::{FixedPlace, Value};
 use crate::map::bucket;
 use crate::probe::captured::Look;
@@ -447,18 +448,10 @@ impl Probe {
         if look & !(Look::NO_RECORD | Look::TASKS | Look::FIELDS) != 0 {
             return otherwise();
         }
-        if look & Look::TASKS != 0 && !self.is_of_wanted_task(about) {
-            return;
-        }
-        let is_decided = match look & Look::FIELDS {
-            0 => true,
-            _ => match self.decides(number) {
-                Some(false) => return,
-                decided => decided.is_some(),
-            },
-        };
-        match &self.taker {
-            Taker::Map(map) if is_decided && map.update_at_once(&field) => {}
+        let wanted = self.wants(look & (Look::TASKS | Look::FIELDS), about, &[], number);
+        match (wanted, &self.taker) {
+            (Decision::Refused, _) => {}
+            (Decision::Accepted, Taker::Map(map)) if map.update_at_once(&field) => {}
             _ => otherwise(),
         }
     }

@@ -303,8 +303,8 @@ fn the_first_step_decides_by_any_size_of_number() {
                 program.first().decides(|_| Some(number))
             })
         };
-        assert_eq!(decided(7), Ok(Some(true)), "{bits}");
-        assert_eq!(decided(8), Ok(Some(false)), "{bits}");
+        assert_eq!(decided(7), Ok(Decision::Accepted), "{bits}");
+        assert_eq!(decided(8), Ok(Decision::Refused), "{bits}");
     }
 }
 
@@ -483,22 +483,23 @@ fn a_program_has_the_room_that_is_given() {
 
 #[test]
 fn the_first_step_decides_a_comparison_of_a_number() {
+    use Decision::{Accepted, Refused, Undecided};
     let decided = |expression| {
         let record = [record(), vec![0; 8]].concat();
         let decides = |program: Program<'_>| program.first().decides(number_at(&record));
         compiled(expression, &FIELDS, decides).unwrap()
     };
-    assert_eq!(decided("prio == -5"), Some(true));
-    assert_eq!(decided("prio != -5"), Some(false));
-    assert_eq!(decided("!(level > 199)"), Some(false));
+    assert_eq!(decided("prio == -5"), Accepted);
+    assert_eq!(decided("prio != -5"), Refused);
+    assert_eq!(decided("!(level > 199)"), Refused);
     // The rest may decide otherwise.
-    assert_eq!(decided("prio == -5 && level == 7"), None);
-    assert_eq!(decided("prio == 5 || level == 200"), None);
-    assert_eq!(decided("prio == -5 || level == 7"), Some(true));
-    assert_eq!(decided("prio == 5 && level == 200"), Some(false));
-    assert_eq!(decided("low == 7"), Some(false));
+    assert_eq!(decided("prio == -5 && level == 7"), Undecided);
+    assert_eq!(decided("prio == 5 || level == 200"), Undecided);
+    assert_eq!(decided("prio == -5 || level == 7"), Accepted);
+    assert_eq!(decided("prio == 5 && level == 200"), Refused);
+    assert_eq!(decided("low == 7"), Refused);
     // Not a number, or after a field of variable size.
-    assert_eq!(decided("next_comm == \"none\""), None);
-    assert_eq!(decided("last == 7"), None);
-    assert_eq!(decided("tid == 7"), None);
+    assert_eq!(decided("next_comm == \"none\""), Undecided);
+    assert_eq!(decided("last == 7"), Undecided);
+    assert_eq!(decided("tid == 7"), Undecided);
 }

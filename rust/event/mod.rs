@@ -109,12 +109,18 @@ impl Event {
         self.is_awaited() || self.source.is_asked_for()
     }
 
-    /// Creates a filter of its records, for a file with these rights. May sleep.
-    pub(crate) fn filter(&self, expression: &str, rights: Rights) -> Result<Arc<Filter>, Refusal> {
+    /// Creates a filter of its records, for a file with these rights. The expression is at position `at` of a line. May
+    /// sleep.
+    pub(crate) fn filter(
+        &self,
+        expression: &str,
+        at: usize,
+        rights: Rights,
+    ) -> Result<Arc<Filter>, Refusal> {
         if !self.source.can_be_filtered() {
             return Err(Refusal::TooLong);
         }
-        Filter::new(self.value_names(rights), expression)
+        Filter::new(self.value_names(rights), expression, at)
     }
 
     /// Names of the values in its records, for a file with these rights.

@@ -41,10 +41,12 @@ impl From<AllocError> for Refusal {
 }
 
 impl Filter {
-    /// Creates a filter of records whose values have these names. May sleep.
+    /// Creates a filter of records whose values have these names. The expression is at position `at` of a line. May
+    /// sleep.
     pub(crate) fn new<'a>(
         names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
         expression: &str,
+        at: usize,
     ) -> Result<Arc<Self>, Refusal> {
         let mut steps = KVec::from_elem(Step::NONE, MAX_STEPS, GFP_KERNEL)?;
         let mut texts = KVec::from_elem(0, MAX_TEXTS, GFP_KERNEL)?;
@@ -52,7 +54,10 @@ impl Filter {
             steps: &mut steps,
             texts: &mut texts,
         };
-        let program = compile(expression, names, memory).map_err(Refusal::Wrong)?;
+        let program = compile(expression, names, memory).map_err(|wrong| {
+            let at = wrong.at + at;
+            Refusal::Wrong(Wrong { at, ..wrong })
+        })?;
         let expression =
             CString::try_from_fmt(fmt!("{expression}")).map_err(|_| Refusal::Memory)?;
         let filter = Self {

@@ -2,6 +2,7 @@
 
 //! The selection of the events that a channel of a session records.
 
+use super::patterns::picks;
 use super::perf::NOT_PERMITTED;
 use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
 use crate::event::registry::Events;
@@ -48,13 +49,9 @@ impl Session {
         rights: Rights,
     ) -> Result {
         self.change(channel, rights, |settings| {
-            let available = self.available();
-            let is_meant = |event: &&Arc<Event>| !(enabled && event.is_awaited()) && pick(event);
-            let mut picked = available.known().filter(is_meant);
-            picked.try_for_each(|event| {
-                signal::go_on()?;
-                settings.selection.set(event, enabled)
-            })
+            let picks = |event: &Event| !(enabled && event.is_awaited()) && pick(event);
+            self.for_each_picked(picks, |event| settings.selection.set(event, enabled))?;
+            Ok(())
         })
     }
 
@@ -76,19 +73,13 @@ impl Session {
             if replace {
                 *selection = Selection::NONE;
             }
-            let available = self.available();
             for word in patterns.split_ascii_whitespace() {
                 let pattern = Pattern::parse(word);
-                let mut is_match = !pattern.enables && self.awaits(&pattern)?;
-                for event in available.known() {
-                    // This takes a while with thousands of patterns, or with a very long one.
-                    signal::go_on()?;
-                    if picks(&pattern, event) {
-                        selection.set(event, pattern.enables)?;
-                        is_match = true;
-                    }
-                }
-                if !is_match {
+                let is_match = self.for_each_picked(
+                    |event| picks(&pattern, event),
+                    |event| selection.set(event, pattern.enables),
+                )?;
+                if !is_match && (pattern.enables || !self.awaits(&pattern)?) {
                     return Err(self.refuse(fmt!("set_event: '{word}' matches no event")));
                 }
             }
@@ -114,13 +105,8 @@ impl Session {
         let mut settings = self.settings(channel)?;
         let before = settings.selection.try_clone()?;
         change(&mut settings)?;
-        let available = self.available();
-        let mut new = available.known();
-        if new.any(|event| {
-            settings.selection.has(event) && !before.has(event) && self.withholds(event, rights)
-        }) {
-            return Err(EPERM);
-        }
+        let is_new = |event: &Event| settings.selection.has(event) && !before.has(event);
+        self.for_each_picked(is_new, |event| self.check_rights(event, rights))?;
         self.record(channel, &settings).inspect_err(|&error| {
             if error == EPERM {
                 self.refuse(fmt!("{NOT_PERMITTED}"));
@@ -240,12 +226,4 @@ impl Session {
         let differ = !selection.is_empty() && selection != defaults;
         Ok(differ.then(|| (selection.len(), defaults.len())))
     }
-}
-
-/// Whether a pattern matches an event. A pattern that enables events without naming a subsystem matches only
-/// events that exist without a request; of modules, only those of loaded ones.
-fn picks(pattern: &Pattern<'_>, event: &Event) -> bool {
-    let is_meant = !pattern.enables || pattern.names_subsystem() || !event.is_asked_for();
-    let mut names = event.names();
-    is_meant && names.any(|(subsystem, name)| pattern.matches(subsystem, name))
 }

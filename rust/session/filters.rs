@@ -2,13 +2,14 @@
 
 //! The filters of a channel: which records of an event it takes.
 
+use super::patterns::matches;
 use super::{ChannelId, Session};
 use crate::event::Event;
+use crate::input::filter::error::Error as WrongFilter;
 use crate::input::pattern::Pattern;
 use crate::probe::filter::{Filter, Refusal};
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege::Rights;
-use crate::sys::signal;
 use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -86,16 +87,8 @@ impl Session {
             )));
         }
         self.ask_for(file, &pattern, rights)?;
-        self.filter_events(
-            channel,
-            file,
-            |event| {
-                let mut names = event.names();
-                names.any(|(subsystem, name)| pattern.matches(subsystem, name))
-            },
-            filter,
-            rights,
-        )
+        let is_picked = |event: &Event| matches(&pattern, event);
+        self.filter_events(channel, file, is_picked, filter, rights)
     }
 
     /// As [`set_filter`](Self::set_filter), for the events that `pick` selects.
@@ -108,39 +101,36 @@ impl Session {
         rights: Rights,
     ) -> Result {
         let filter = filter.trim();
+        let wrong = |wrong: WrongFilter| {
+            self.refuse(fmt!(
+                "{file}: the expression is wrong\n{}",
+                format_args!("{}", wrong.shown(filter))
+            ))
+        };
         self.change(channel, rights, |settings| {
-            let available = self.available();
             let mut filters = settings.filters.try_clone()?;
             let (mut any, mut refusal) = (false, None);
-            for event in available.known().filter(|event| pick(event)) {
-                signal::go_on()?;
+            self.for_each_picked(pick, |event| {
                 let made = match filter {
                     "0" => None,
-                    _ => match event.filter(filter, rights) {
+                    _ => match event.filter(filter, 0, rights) {
                         Ok(made) => Some(made),
                         Err(Refusal::Memory) => return Err(ENOMEM),
-                        Err(Refusal::Wrong(wrong)) if wrong.reason.is_impossible() => {
-                            any = false;
-                            refusal = Some(Refusal::Wrong(wrong));
-                            break;
+                        Err(Refusal::Wrong(error)) if error.reason.is_impossible() => {
+                            return Err(wrong(error));
                         }
                         Err(refused) => {
-                            refusal = refusal.or(Some(refused));
-                            continue;
+                            refusal.get_or_insert(refused);
+                            return Ok(());
                         }
                     },
                 };
                 any = true;
-                filters.set(event, made)?;
-            }
+                filters.set(event, made)
+            })?;
             match refusal {
                 _ if any => {}
-                Some(Refusal::Wrong(wrong)) => {
-                    return Err(self.refuse(fmt!(
-                        "{file}: the expression is wrong\n{}",
-                        format_args!("{}", wrong.shown(filter))
-                    )));
-                }
+                Some(Refusal::Wrong(error)) => return Err(wrong(error)),
                 Some(_) => {
                     return Err(
                         self.refuse(fmt!("{file}: the event's records are too long for one"))

@@ -6,10 +6,10 @@
 
 mod hists;
 
+use super::patterns::picks;
 use super::Session;
 use crate::abi::schema::Shown;
 use crate::event::Event;
-use crate::input::filter::error::Error as WrongFilter;
 use crate::input::map::{LinePart, MapDefinition, MapLine};
 use crate::input::pattern::Pattern;
 use crate::map::bucket;
@@ -193,12 +193,11 @@ impl Session {
             signal::go_on()?;
             let filter = match definition.filter {
                 None => None,
-                Some(LinePart { text, at }) => match event.filter(text, rights) {
+                Some(LinePart { text, at }) => match event.filter(text, at, rights) {
                     Ok(filter) => Some(filter),
                     Err(Refusal::Memory) => return Err(ENOMEM),
                     Err(Refusal::Wrong(error)) => {
-                        let WrongFilter { at: within, reason } = error;
-                        return Err(wrong(at + within, format_args!("{reason}")));
+                        return Err(wrong(error.at, format_args!("{}", error.reason)));
                     }
                     Err(Refusal::TooLong) => {
                         let reason = "the event's records are too long for a filter";
@@ -253,29 +252,17 @@ impl Session {
         patterns: LinePart<'_>,
         rights: Rights,
     ) -> Result<KVVec<Arc<Event>>> {
-        let mut events = KVVec::new();
-        let available = self.available();
+        let mut events: KVVec<Arc<Event>> = KVVec::new();
         for item in patterns.items() {
             let pattern = Pattern::parse(item.text);
-            let is_picked = |event: &&Arc<Event>| {
-                let is_meant = pattern.names_subsystem() || !event.is_asked_for();
-                let mut names = event.names();
-                is_meant && names.any(|(subsystem, name)| pattern.matches(subsystem, name))
-            };
-            let mut is_match = false;
-            for event in available.known().filter(is_picked) {
-                signal::go_on()?;
-                if self.withholds(event, rights) {
-                    return Err(EPERM);
-                }
-                is_match = true;
-                if !events
-                    .iter()
-                    .any(|known: &Arc<Event>| known.id() == event.id())
-                {
+            let is_picked = |event: &Event| picks(&pattern, event);
+            let is_match = self.for_each_picked(is_picked, |event| {
+                self.check_rights(event, rights)?;
+                if !events.iter().any(|known| known.id() == event.id()) {
                     events.push(event.clone(), GFP_KERNEL)?;
                 }
-            }
+                Ok(())
+            })?;
             if !is_match {
                 return Err(self.refuse_map(
                     line,

@@ -34,6 +34,7 @@ mod marker;
 mod metadata;
 mod modules;
 mod numbers;
+mod patterns;
 mod perf;
 mod probes;
 mod regions;

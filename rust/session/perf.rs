@@ -63,14 +63,14 @@ impl Session {
 }
 
 impl Session {
-    /// Whether a file with these rights may not select the event; if so, notes the reason. The check is made when a
+    /// Checks that a file with these rights may select the event. `EPERM`: it may not. The check is made when a
     /// selection or a trigger is written, because a start has no rights: it may run in a trigger's thread.
-    pub(super) fn withholds(&self, event: &Event, rights: Rights) -> bool {
-        let withholds = event.source().is_privileged() && !rights.may_probe;
-        if withholds {
+    pub(super) fn check_rights(&self, event: &Event, rights: Rights) -> Result {
+        if event.source().is_privileged() && !rights.may_probe {
             self.refuse(fmt!("{NOT_PERMITTED}"));
+            return Err(EPERM);
         }
-        withholds
+        Ok(())
     }
 }
 

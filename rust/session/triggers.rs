@@ -6,9 +6,9 @@
 //! all sessions share executes the requests of triggers. It calls a session without any lock held: a start and
 //! a stop take `control`, and a change of triggers waits for running probes with `control` held.
 
+use super::patterns::matches;
 use super::{Session, Sessions};
 use crate::event::Event;
-use crate::input::filter::error::Error as WrongFilter;
 use crate::input::hist::HIST;
 use crate::input::pattern::Pattern;
 use crate::input::trigger as input;
@@ -107,10 +107,7 @@ impl Session {
             )));
         }
         self.ask_for(file, &pattern, rights)?;
-        let is_picked = |event: &Event| {
-            let mut names = event.names();
-            names.any(|(subsystem, name)| pattern.matches(subsystem, name))
-        };
+        let is_picked = |event: &Event| matches(&pattern, event);
         self.trigger_events(file, is_picked, trigger, rights)
     }
 
@@ -133,9 +130,7 @@ impl Session {
             .map_err(|error| wrong(format_args!("{}", error.shown(text))))?;
         // The session's own name has the same meaning as no name.
         parsed.session = parsed.session.filter(|name| *name != self.name());
-        let available = self.available();
-        let mut picked = available.known().filter(|event| pick(event)).peekable();
-        if picked.peek().is_none() {
+        if !self.available().known().any(|event| pick(event)) {
             return Err(self.refuse(fmt!("{file}: the pattern matches no event")));
         }
         let _control = self.control.lock();
@@ -146,33 +141,21 @@ impl Session {
                 self.refuse(fmt!("{file}: there is no such trigger"));
                 return Err(ENOENT);
             }
-            self.replace_triggers(known.changed(&[], goes)?)?;
+            self.replace_triggers(Arc::new(known.changed(&[], goes)?, GFP_KERNEL)?);
             return Ok(());
         }
         self.must_take_triggers(file, &parsed)?;
         let (mut new, mut refusal) = (KVVec::new(), None);
-        for event in picked {
-            signal::go_on()?;
-            if self.withholds(event, rights) {
-                return Err(EPERM);
-            }
-            let filter = parsed.filter.map(|filter| {
-                event
-                    .filter(filter.expression, rights)
-                    .map_err(|refusal| match refusal {
-                        Refusal::Wrong(wrong) => Refusal::Wrong(WrongFilter {
-                            at: wrong.at + filter.at,
-                            ..wrong
-                        }),
-                        other => other,
-                    })
-            });
+        self.for_each_picked(pick, |event| {
+            self.check_rights(event, rights)?;
+            let filter = parsed.filter;
+            let filter = filter.map(|filter| event.filter(filter.expression, filter.at, rights));
             let filter = match filter.transpose() {
                 Ok(filter) => filter,
                 Err(Refusal::Memory) => return Err(ENOMEM),
                 Err(refused) => {
-                    refusal = refusal.or(Some(refused));
-                    continue;
+                    refusal.get_or_insert(refused);
+                    return Ok(());
                 }
             };
             if known.of(event).any(|trigger| trigger.does(&parsed)) {
@@ -196,8 +179,8 @@ impl Session {
             }
             let trigger = Trigger::new(&parsed, filter, means)?;
             let event = event.clone();
-            new.push(Placed { event, trigger }, GFP_KERNEL)?;
-        }
+            Ok(new.push(Placed { event, trigger }, GFP_KERNEL)?)
+        })?;
         match refusal {
             _ if !new.is_empty() => {}
             Some(Refusal::Wrong(error)) => {
@@ -209,7 +192,7 @@ impl Session {
                 )))
             }
         }
-        let triggers = known.changed(&new, |_| false)?;
+        let triggers = Arc::new(known.changed(&new, |_| false)?, GFP_KERNEL)?;
         // Done before the first event fires, so that a stop by the trigger has an effect.
         if let Some((trace, recording)) = self.active() {
             recording.arm()?;
@@ -223,12 +206,11 @@ impl Session {
             signal::go_on()?;
             placed.attach(frequency, &mut probes)
         };
-        if let Err(error) = new.iter().try_for_each(&mut attach) {
-            known.keep(&mut probes);
-            return Err(error);
-        }
+        let attached = new.iter().try_for_each(&mut attach);
         drop(probes);
-        self.replace_triggers(triggers)?;
+        // After a failure these detach the probes that were attached.
+        self.replace_triggers(if attached.is_ok() { triggers } else { known });
+        attached?;
         // The trigger may have fired and queued the worker before the worker could find the trigger. So queue it again.
         self.shared.worker.ask();
         Ok(())
@@ -250,7 +232,7 @@ impl Session {
     /// be held. May sleep.
     pub(super) fn clear_triggers(&self) -> Result {
         if self.trigger_count() != 0 {
-            self.replace_triggers(Triggers::NONE)?;
+            self.replace_triggers(Arc::new(Triggers::NONE, GFP_KERNEL)?);
         }
         Ok(())
     }
@@ -261,14 +243,13 @@ impl Session {
         self.clear_triggers()
     }
 
-    /// Replaces the triggers by these, whose probes are attached. `control` must be held.
-    fn replace_triggers(&self, triggers: Triggers) -> Result {
-        let triggers = Arc::new(triggers, GFP_KERNEL)?;
+    /// Replaces the triggers by these, whose probes are attached, and detaches all other probes. `control` must be held.
+    /// May sleep.
+    fn replace_triggers(&self, triggers: Arc<Triggers>) {
         let before = core::mem::replace(&mut self.state.lock().triggers, triggers.clone());
         triggers.keep(&mut self.trigger_probes.lock());
         drop(before);
         self.trigger_changes.announce();
-        Ok(())
     }
 
     /// The triggers.

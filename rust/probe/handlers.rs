@@ -69,3 +69,74 @@ macro_rules! handler {
     };
 }
 pub(crate) use handler;
+
+/// Defines how a handler with these arguments records an event: `record` in the common case; in functions of their own
+/// `admit`, if the handler was stopped at the gate, and `record_any`. All have the arguments of the handler, so that
+/// nothing has to be moved to get there.
+///
+/// `least` is the smallest size of the fields. `payload` is their size and a function that writes them. `looking`
+/// handles an event of a probe that must look first.
+macro_rules! recording {
+    (
+        $probe:ident [$($arg:ident: $ty:ty),*],
+        least: $least:expr, payload: $payload:expr, looking: $looking:expr $(,)?
+    ) => {
+        #[inline(always)]
+        fn record<F: $crate::record::format::Format>(
+            $probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: $crate::channel::Entered<'_>
+        ) {
+            let recorded = $crate::channel::Buffer::record_open::<F, _>(
+                entered,
+                &$probe.label,
+                #[inline(always)]
+                || $payload,
+            );
+            if let Err(entered) = recorded {
+                record_any::<F>($probe $(, $arg)*, entered);
+            }
+        }
+
+        #[cold]
+        #[inline(never)]
+        #[link_section = ".kprobes.text"]
+        fn admit<F: $crate::record::format::Format>(
+            $probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: $crate::channel::Waiting<'_>
+        ) {
+            let entered = match waiting.pass() {
+                Ok(entered) => entered,
+                Err(waiting) => return stopped($probe $(, $arg)*, waiting),
+            };
+            let short = <F::Header as $crate::record::header::EventHeader>::SHORT;
+            let least = short.wrapping_add($least);
+            if let Some(entered) = $crate::channel::Buffer::admit(entered, least) {
+                record_any::<F>($probe $(, $arg)*, entered);
+            }
+        }
+
+        // Handles an event that found the gate closed.
+        #[cold]
+        #[inline(never)]
+        #[link_section = ".kprobes.text"]
+        fn stopped(
+            $probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: $crate::channel::Waiting<'_>
+        ) {
+            if $probe.has_diverted(waiting) {
+                $looking;
+            }
+        }
+
+        #[cold]
+        #[inline(never)]
+        fn record_any<F: $crate::record::format::Format>(
+            $probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: $crate::channel::Entered<'_>
+        ) {
+            $crate::channel::Buffer::record_any::<F, _>(
+                entered,
+                &$probe.label,
+                #[inline(always)]
+                || $payload,
+            );
+        }
+    };
+}
+pub(crate) use recording;

@@ -7,7 +7,7 @@ use super::pointed::{Pointed, LEAST_MAX};
 use super::{Direction, COMPAT, COMPAT_CALL, KNOWN, SLOTS, UNKNOWN, UNKNOWN_CALL};
 use crate::abi::schema::Field;
 use crate::arch::registers::Register;
-use crate::record::memory::{Space, Tail};
+use crate::record::memory::{RecordWriter, Space, Tail};
 use crate::sys::args::Registers;
 use crate::sys::user_data::UserData;
 
@@ -242,6 +242,18 @@ pub(super) struct SyscallRecord<'a> {
     pub(super) plan: &'a Plan,
     pub(super) registers: &'a Registers,
     pub(super) pieces: &'a [u8],
+}
+
+impl<'a> SyscallRecord<'a> {
+    /// Its size, and a function that writes it.
+    #[inline(always)]
+    pub(super) fn payload(self) -> (u64, impl FnOnce(RecordWriter<'_>) + 'a) {
+        (
+            self.len() as u64,
+            #[inline(always)]
+            move |to| to.put_tail(&self),
+        )
+    }
 }
 
 impl Tail for SyscallRecord<'_> {

@@ -5,13 +5,10 @@
 use super::plan::{self, Pieces, Plan, Plans, SyscallRecord};
 use super::{exec, Call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
-use crate::channel::{Buffer, Entered, Waiting};
-use crate::probe::handlers::{handler, handlers, Handlers};
+use crate::probe::handlers::{handler, handlers, recording, Handlers};
 use crate::probe::Probe;
 use crate::record::format::{CompactTsc, Format};
 use crate::record::gate::Place;
-use crate::record::header::EventHeader;
-use crate::record::memory::tail_alone;
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::percpu::OnceArc;
@@ -83,32 +80,21 @@ impl CallProbes {
     }
 }
 
+recording!(
+    probe [plan: &Plan, registers: &Registers, pieces: &[u8]],
+    least: plan.least(),
+    payload: SyscallRecord { plan, registers, pieces }.payload(),
+    looking: {
+        let record = SyscallRecord { plan, registers, pieces };
+        probe.record_tail(&record, &NoPreempt::new())
+    },
+);
+
 #[inline(always)]
-fn record<F: Format>(probe: &Probe, record: SyscallRecord<'_>) {
-    let entered = match probe.enter() {
-        Ok(entered) => entered,
-        Err(waiting) => {
-            let SyscallRecord {
-                plan,
-                registers,
-                pieces,
-            } = record;
-            return admit::<F>(waiting, probe, plan, registers, pieces);
-        }
-    };
-    let recorded = Buffer::record_open::<F, _>(
-        entered,
-        &probe.label,
-        #[inline(always)]
-        || tail_alone(&record),
-    );
-    if let Err(entered) = recorded {
-        let SyscallRecord {
-            plan,
-            registers,
-            pieces,
-        } = record;
-        record_any::<F>(entered, probe, plan, registers, pieces);
+fn enter_and_record<F: Format>(probe: &Probe, plan: &Plan, registers: &Registers, pieces: &[u8]) {
+    match probe.enter() {
+        Ok(entered) => record::<F>(probe, plan, registers, pieces, entered),
+        Err(waiting) => admit::<F>(probe, plan, registers, pieces, waiting),
     }
 }
 
@@ -129,73 +115,7 @@ fn record_with_pieces<F: Format>(probe: &Probe, slot: u32, plans: &Plans, regist
     // probe disabled.
     let mut pieces = Pieces::new();
     plans.copy(slot, registers, &mut pieces);
-    let pieces = pieces.bytes();
-    record::<F>(
-        probe,
-        SyscallRecord {
-            plan,
-            registers,
-            pieces,
-        },
-    );
-}
-
-// The arguments are those that the handler has in registers.
-#[cold]
-#[inline(never)]
-#[link_section = ".kprobes.text"]
-fn admit<F: Format>(
-    waiting: Waiting<'_>,
-    probe: &Probe,
-    plan: &Plan,
-    registers: &Registers,
-    pieces: &[u8],
-) {
-    let entered = match waiting.pass() {
-        Ok(entered) => entered,
-        Err(waiting) => return stopped(waiting, probe, plan, registers, pieces),
-    };
-    let least = F::Header::SHORT.wrapping_add(plan.least());
-    if let Some(entered) = Buffer::admit(entered, least) {
-        record_any::<F>(entered, probe, plan, registers, pieces);
-    }
-}
-
-/// Handles a call that found the gate closed.
-#[cold]
-#[inline(never)]
-#[link_section = ".kprobes.text"]
-fn stopped(waiting: Waiting<'_>, probe: &Probe, plan: &Plan, registers: &Registers, pieces: &[u8]) {
-    if probe.has_diverted(waiting) {
-        let record = SyscallRecord {
-            plan,
-            registers,
-            pieces,
-        };
-        probe.record_tail(&record, &NoPreempt::new());
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn record_any<F: Format>(
-    entered: Entered<'_>,
-    probe: &Probe,
-    plan: &Plan,
-    registers: &Registers,
-    pieces: &[u8],
-) {
-    let record = SyscallRecord {
-        plan,
-        registers,
-        pieces,
-    };
-    Buffer::record_any::<F, _>(
-        entered,
-        &probe.label,
-        #[inline(always)]
-        || tail_alone(&record),
-    );
+    enter_and_record::<F>(probe, plan, registers, pieces.bytes());
 }
 
 /// The handlers of a direction, one for each format. The tracepoint calls them where page faults and sleep are
@@ -331,12 +251,5 @@ fn called<F: Format>(probes: &CallProbes, registers: &Registers, is_compat: bool
     if plan.pieces != 0 {
         return record_with_pieces::<F>(probe, slot, plans, registers);
     }
-    record::<F>(
-        probe,
-        SyscallRecord {
-            plan,
-            registers,
-            pieces: &[],
-        },
-    );
+    enter_and_record::<F>(probe, plan, registers, &[]);
 }

@@ -66,9 +66,8 @@ macro_rules! event {
     ) => {
         $(#[$doc])*
         pub(super) const $constant: $crate::source::typed::Declaration = {
-            use $crate::channel::{Buffer, Entered, Waiting};
+            use $crate::channel::Entered;
             use $crate::record::format::Format;
-            use $crate::record::header::EventHeader;
             use $crate::record::memory::{RecordWriter, Tail};
             use $crate::record::clock::ClockSource;
 
@@ -92,16 +91,12 @@ macro_rules! event {
                 }
             }
 
-            #[inline(always)]
-            fn record<F: Format>(
-                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
-            ) {
-                let recorded = event!(@record Buffer::record_open::<F, _>, entered, probe,
-                    [$($value)?] [$($fty = $read),*]);
-                if let Err(entered) = recorded {
-                    record_any::<F>(probe $(, $arg)*, entered);
-                }
-            }
+            $crate::probe::handlers::recording!(
+                probe [$($arg: $ty),*],
+                least: LEAST,
+                payload: event!(@payload [$($value)?] [$($fty = $read),*]),
+                looking: looking(probe $(, $arg)*),
+            );
 
             // This function is separate, so that the registers that a call needs are saved only where a call is
             // made.
@@ -111,43 +106,6 @@ macro_rules! event {
                 probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
             ) {
                 record::<F>(probe $(, $arg)*, entered);
-            }
-
-            // The arguments are those of the probe, so that nothing has to be moved to get here.
-            #[cold]
-            #[inline(never)]
-            #[link_section = ".kprobes.text"]
-            fn admit<F: Format>(
-                probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: Waiting<'_>
-            ) {
-                let entered = match waiting.pass() {
-                    Ok(entered) => entered,
-                    Err(waiting) => return stopped(probe $(, $arg)*, waiting),
-                };
-                if let Some(entered) = Buffer::admit(entered, F::Header::SHORT + LEAST) {
-                    record_any::<F>(probe $(, $arg)*, entered);
-                }
-            }
-
-            // Handles an event that found the gate closed.
-            #[cold]
-            #[inline(never)]
-            #[link_section = ".kprobes.text"]
-            fn stopped(
-                probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: Waiting<'_>
-            ) {
-                if probe.has_diverted(waiting) {
-                    looking(probe $(, $arg)*);
-                }
-            }
-
-            #[cold]
-            #[inline(never)]
-            fn record_any<F: Format>(
-                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
-            ) {
-                event!(@record Buffer::record_any::<F, _>, entered, probe,
-                    [$($value)?] [$($fty = $read),*]);
             }
 
             // This handler serves all formats.
@@ -167,7 +125,7 @@ macro_rules! event {
                 );
             }
 
-            // As above, these take what the probe has got.
+            // The arguments are those of the handler, so that nothing has to be moved to get here.
             #[inline(never)]
             #[link_section = ".kprobes.text"]
             fn record_list(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
@@ -232,18 +190,8 @@ macro_rules! event {
             }
         };
     };
-    // Fields are read and written one by one, so that no values have to be kept.
-    (@record $record:expr, $entered:ident, $probe:ident,
-        [$($value:expr)?] [$($fty:ty = $read:expr),*]
-    ) => {{
-        $record(
-            $entered,
-            &$probe.label,
-            #[inline(always)]
-            || event!(@payload [$($value)?] [$($fty = $read),*]),
-        )
-    }};
-    // The size of the payload, and a function that writes it.
+    // The size of the payload, and a function that writes it. Fields are read and written one by one, so that no values
+    // have to be kept.
     (@payload [$($value:expr)?] [$($fty:ty = $read:expr),*]) => {{
         let tail = event!(@tail $($value)?);
         (

@@ -181,13 +181,13 @@ impl AuxCursor {
         self.read += held.to - held.from;
         area.aux.free(held.to);
         if held.to >= self.until {
-            self.let_go(area);
+            self.release(area);
         }
         Ok(())
     }
 
     /// In overwrite mode, lets producers overwrite the area again, after all flushed packets were read.
-    fn let_go(&self, area: &AuxArea) {
+    fn release(&self, area: &AuxArea) {
         // A finished area keeps its remaining bytes.
         if !area.is_finished() {
             area.aux.release();
@@ -272,7 +272,7 @@ impl AuxReader {
         cursor.until = area.aux.head();
         if from == cursor.until {
             // There is no packet whose return would release the area.
-            cursor.let_go(area);
+            cursor.release(area);
         }
     }
 

@@ -105,8 +105,8 @@ impl Event {
     }
 
     /// Whether patterns must name its subsystem or its name to select it.
-    pub(crate) fn is_asked_for(&self) -> bool {
-        self.is_awaited() || self.source.is_asked_for()
+    pub(crate) fn is_explicit(&self) -> bool {
+        self.is_awaited() || self.source.is_explicit()
     }
 
     /// Creates a filter of its records, for a file with these rights. The expression is at position `at` of a line. May

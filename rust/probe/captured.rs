@@ -13,7 +13,7 @@ mod interrupted;
 
 use super::filter::Filter;
 use super::map::MapAtEvent;
-use super::{Destination, Probe, Recorder, Taker};
+use super::{Destination, Probe, Recorder, Sink};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::Buffer;
 use crate::context::{ContextSet, KernelCalls, Moment};
@@ -93,10 +93,10 @@ impl Probe {
 
     /// Computes [`Look`] anew; bits of `kept` that are set stay set. One caller at a time.
     pub(super) fn look_again(&self, kept: u64) {
-        let mut look = match &self.taker {
-            Taker::Recorder(recorder) if recorder.entrance.has_usual_format() => 0,
-            Taker::Recorder(_) => Look::FORMAT,
-            Taker::Trigger(_) | Taker::Map(_) => Look::NO_RECORD,
+        let mut look = match &self.sink {
+            Sink::Recorder(recorder) if recorder.entrance.has_usual_format() => 0,
+            Sink::Recorder(_) => Look::FORMAT,
+            Sink::Trigger(_) | Sink::Map(_) => Look::NO_RECORD,
         };
         if self.tasks.has_sets() {
             look |= Look::TASKS;
@@ -394,10 +394,10 @@ impl Probe {
     /// Counts a record that was too large to capture.
     #[cold]
     fn count_too_large(&self) {
-        match &self.taker {
-            Taker::Recorder(recorder) => self.destination(recorder).count_too_large(),
-            Taker::Trigger(_) => {}
-            Taker::Map(map) => map.count_lacking(&NoPreempt::new()),
+        match &self.sink {
+            Sink::Recorder(recorder) => self.destination(recorder).count_too_large(),
+            Sink::Trigger(_) => {}
+            Sink::Map(map) => map.count_lacking(&NoPreempt::new()),
         }
     }
 
@@ -419,15 +419,15 @@ impl Probe {
         now: Moment<'_>,
         update: impl FnOnce(&MapAtEvent),
     ) {
-        match &self.taker {
-            Taker::Recorder(recorder) => WithContexts {
+        match &self.sink {
+            Sink::Recorder(recorder) => WithContexts {
                 contexts: &self.contexts,
                 now,
                 fields,
             }
             .record(self.destination(recorder)),
-            Taker::Trigger(trigger) => trigger.fire(now),
-            Taker::Map(map) => update(map),
+            Sink::Trigger(trigger) => trigger.fire(now),
+            Sink::Map(map) => update(map),
         }
     }
 

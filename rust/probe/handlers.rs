@@ -120,7 +120,7 @@ macro_rules! recording {
         fn stopped(
             $probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: $crate::channel::Waiting<'_>
         ) {
-            if $probe.has_diverted(waiting) {
+            if $probe.must_look(waiting) {
                 $looking;
             }
         }

@@ -49,11 +49,11 @@ pub(crate) struct Probe {
     start: ContextStart,
     /// The tasks whose events are recorded.
     tasks: Arc<Tasks>,
-    taker: Taker,
+    sink: Sink,
 }
 
 /// The receiver of the records that are wanted.
-enum Taker {
+enum Sink {
     /// A trace in which the event is enabled.
     Recorder(Recorder),
     /// A trigger.
@@ -84,22 +84,22 @@ impl Probe {
         let entrance = &recorder.entrance;
         let (route, layout) = (entrance.route(), entrance.layout());
         let label = RecordLabel::in_layout(number, layout);
-        let taker = Taker::Recorder(recorder);
-        Self::with(route, label, tasks, contexts, filter, taker)
+        let sink = Sink::Recorder(recorder);
+        Self::with(route, label, tasks, contexts, filter, sink)
     }
 
     /// Makes the probe of a trigger. May sleep.
     pub(crate) fn of_trigger(trigger: Arc<Trigger>) -> Result<Self> {
         let tasks = Arc::new(Tasks::new(), GFP_KERNEL)?;
         let (filter, closed) = (trigger.filter().cloned(), trigger.closed().clone());
-        Self::without_records(tasks, filter, closed, Taker::Trigger(trigger))
+        Self::without_records(tasks, filter, closed, Sink::Trigger(trigger))
     }
 
     /// Makes the probe of a map, which events of these tasks update. May sleep.
     pub(crate) fn of_map(map: MapAtEvent, tasks: Arc<Tasks>) -> Result<Self> {
         let (filter, closed) = (map.filter().cloned(), map.closed().clone());
         let map = KBox::new(map, GFP_KERNEL)?;
-        Self::without_records(tasks, filter, closed, Taker::Map(map))
+        Self::without_records(tasks, filter, closed, Sink::Map(map))
     }
 
     /// Makes a probe that records nothing: `closed` leads to gates that stay closed.
@@ -107,12 +107,12 @@ impl Probe {
         tasks: Arc<Tasks>,
         filter: Option<Arc<Filter>>,
         closed: Ways,
-        taker: Taker,
+        sink: Sink,
     ) -> Result<Self> {
         let route = Route::new(closed.clone(), closed);
         let label = RecordLabel::in_layout(0, Layout::Compact);
         let contexts = Arc::new(ContextSet::NONE, GFP_KERNEL)?;
-        Ok(Self::with(route, label, tasks, contexts, filter, taker))
+        Ok(Self::with(route, label, tasks, contexts, filter, sink))
     }
 
     fn with(
@@ -121,7 +121,7 @@ impl Probe {
         tasks: Arc<Tasks>,
         contexts: Arc<ContextSet>,
         filter: Option<Arc<Filter>>,
-        taker: Taker,
+        sink: Sink,
     ) -> Self {
         let probe = Self {
             route,
@@ -131,7 +131,7 @@ impl Probe {
             start: contexts.start().unwrap_or(ContextStart::NONE),
             contexts,
             tasks,
-            taker,
+            sink,
         };
         probe.filter.replace(filter);
         probe.look_again(0);
@@ -140,21 +140,21 @@ impl Probe {
 
     /// Whether both probes record into the same channel, or update the same map.
     pub(crate) fn shares_channel(&self, other: &Self) -> bool {
-        match (&self.taker, &other.taker) {
-            (Taker::Recorder(one), Taker::Recorder(other)) => {
+        match (&self.sink, &other.sink) {
+            (Sink::Recorder(one), Sink::Recorder(other)) => {
                 Arc::ptr_eq(&one.entrance, &other.entrance)
             }
-            (Taker::Map(one), Taker::Map(other)) => one.is_beside(other),
+            (Sink::Map(one), Sink::Map(other)) => one.shares_map(other),
             _ => false,
         }
     }
 
     /// Position of the probe among those of its event.
     pub(crate) fn rank(&self) -> Rank {
-        match &self.taker {
-            Taker::Recorder(_) => Rank::Record,
-            Taker::Map(map) => map.rank(),
-            Taker::Trigger(_) => Rank::Trigger,
+        match &self.sink {
+            Sink::Recorder(_) => Rank::Record,
+            Sink::Map(map) => map.rank(),
+            Sink::Trigger(_) => Rank::Trigger,
         }
     }
 
@@ -165,28 +165,28 @@ impl Probe {
 
     /// Counts events that the probe wants and the kernel did not call it for. Any context.
     pub(crate) fn count_missed(&self, events: u64) {
-        if let Taker::Recorder(recorder) = &self.taker {
+        if let Sink::Recorder(recorder) = &self.sink {
             recorder.entrance.count_missed(events);
         }
     }
 
     /// Whether the probe updates a map.
     pub(crate) fn has_map(&self) -> bool {
-        matches!(self.taker, Taker::Map(_))
+        matches!(self.sink, Sink::Map(_))
     }
 
     /// The trigger of the probe, if it has one.
     pub(crate) fn trigger(&self) -> Option<&Arc<Trigger>> {
-        match &self.taker {
-            Taker::Recorder(_) | Taker::Map(_) => None,
-            Taker::Trigger(trigger) => Some(trigger),
+        match &self.sink {
+            Sink::Recorder(_) | Sink::Map(_) => None,
+            Sink::Trigger(trigger) => Some(trigger),
         }
     }
 
     /// The id of the event that the probe records into `channel`; [`None`] if it does not record there.
     pub(crate) fn event_of(&self, channel: &Channel) -> Option<u32> {
-        match &self.taker {
-            Taker::Recorder(Recorder {
+        match &self.sink {
+            Sink::Recorder(Recorder {
                 entrance, event, ..
             }) if Arc::ptr_eq(entrance, channel.entrance()) => Some(*event),
             _ => None,
@@ -201,17 +201,17 @@ impl Probe {
 
     /// Whether a context was stopped because the probe has to look first, or because the gate is fenced: the handler
     /// that looks can pass it. If not, refuses and counts its record. Any context, NMI included.
-    pub(crate) fn has_diverted(&self, waiting: Waiting<'_>) -> bool {
-        let has_diverted = self.route.has_diverted(&waiting) || !waiting.is_closed();
-        if !has_diverted {
+    pub(crate) fn must_look(&self, waiting: Waiting<'_>) -> bool {
+        let must_look = self.route.was_diverted(&waiting) || !waiting.is_closed();
+        if !must_look {
             self.refuse(waiting);
         }
-        has_diverted
+        must_look
     }
 
     /// Refuses a record whose gate is closed.
     fn refuse(&self, waiting: Waiting<'_>) {
-        if let Taker::Recorder(recorder) = &self.taker {
+        if let Sink::Recorder(recorder) = &self.sink {
             recorder.entrance.refuse(waiting);
         }
     }

@@ -34,7 +34,7 @@ pub(crate) struct Trigger {
     filter: Option<Arc<Filter>>,
     /// The trigger in the form in which it can be set again, without the filter.
     text: CString,
-    means: Means,
+    services: Services,
     /// Number of times that it may still fire.
     left: SharedWord,
     /// Non-zero from a firing until its action is executed.
@@ -52,7 +52,7 @@ pub(crate) struct Trigger {
 }
 
 /// The objects through which a session's triggers act.
-pub(crate) struct Means {
+pub(crate) struct Services {
     /// Stops the session.
     pub(crate) stopper: Arc<Stopper>,
     /// Records built-in events in the session.
@@ -89,11 +89,11 @@ pub(crate) struct Counts {
 }
 
 impl Trigger {
-    /// Creates a trigger of the session that has these `means`. May sleep.
+    /// Creates a trigger of the session that has these `services`. May sleep.
     pub(crate) fn new(
         parsed: &input::TriggerLine<'_>,
         filter: Option<Arc<Filter>>,
-        means: Means,
+        services: Services,
     ) -> Result<Arc<Self>> {
         let copy = |text: &str| CString::try_from_fmt(fmt!("{text}"));
         let bare = input::TriggerLine {
@@ -107,7 +107,7 @@ impl Trigger {
             marker: parsed.text.map(copy).transpose()?,
             filter,
             text: CString::try_from_fmt(fmt!("{}", format_args!("{bare}")))?,
-            means,
+            services,
             left: SharedWord::new(match parsed.count {
                 0 => UNLIMITED,
                 count => count,
@@ -135,7 +135,7 @@ impl Trigger {
 
     /// The gates that stop its probe.
     pub(crate) fn closed(&self) -> &Ways {
-        &self.means.closed
+        &self.services.closed
     }
 
     /// The trigger's filter.
@@ -166,7 +166,7 @@ impl Trigger {
     /// Records a built-in event at once, on any number of CPUs at the same time.
     fn record(&self, builtin: Builtin, now: Moment<'_>) {
         let guard = now.guard;
-        let Some(probe) = self.means.builtins.of(builtin).get(guard) else {
+        let Some(probe) = self.services.builtins.of(builtin).get(guard) else {
             return;
         };
         if !probe.is_recording_here(guard) || !self.take_one() {
@@ -199,11 +199,11 @@ impl Trigger {
         self.comm[1].store((comm >> u64::BITS) as u64);
         self.count();
         match self.action {
-            Action::TraceOff if self.session.is_none() => self.means.stopper.stop(guard),
-            Action::TraceOffAfter => self.means.stopper.stop_after(self.packets),
+            Action::TraceOff if self.session.is_none() => self.services.stopper.stop(guard),
+            Action::TraceOffAfter => self.services.stopper.stop_after(self.packets),
             _ => {}
         }
-        self.means.worker.ask();
+        self.services.worker.ask();
     }
 
     /// Takes one of the firings that are left.
@@ -227,7 +227,7 @@ impl Trigger {
 
     /// Whether the action has an effect now. The state of another session is unknown here.
     fn is_due(&self, guard: &NoPreempt) -> bool {
-        let is_recording = || self.means.stopper.is_recording(guard);
+        let is_recording = || self.services.stopper.is_recording(guard);
         match self.action {
             _ if self.session.is_some() => true,
             Action::TraceOn => !is_recording(),
@@ -238,7 +238,7 @@ impl Trigger {
 
     /// Whether another trigger has requested the same already.
     fn is_under_way(&self) -> bool {
-        self.action == Action::TraceOffAfter && self.means.stopper.is_counting()
+        self.action == Action::TraceOffAfter && self.services.stopper.is_counting()
     }
 
     /// If an action is pending, calls `act` to execute it. One caller at a time. Returns whether one was

@@ -353,8 +353,8 @@ impl<P: WritePlatform, T> Route<P, T> {
         gate.enter(guard)
     }
 
-    /// Returns whether the context was stopped at a gate of the diverted ways.
-    pub fn has_diverted(&self, stopped: &Stopped<'_, P, T>) -> bool {
+    /// Returns whether the context was stopped because it was diverted.
+    pub fn was_diverted(&self, stopped: &Stopped<'_, P, T>) -> bool {
         let Stopped(Entry { gate, guard }) = stopped;
         core::ptr::eq(*gate, self.diverted.0.this_cpu(guard))
     }

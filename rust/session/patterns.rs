@@ -38,6 +38,6 @@ pub(super) fn matches(pattern: &Pattern<'_>, event: &Event) -> bool {
 /// Whether a pattern selects an event. A pattern that enables events without naming a subsystem matches only
 /// events that exist without a request; of modules, only those of loaded ones.
 pub(super) fn picks(pattern: &Pattern<'_>, event: &Event) -> bool {
-    let is_meant = !pattern.enables || pattern.names_subsystem() || !event.is_asked_for();
+    let is_meant = !pattern.enables || pattern.names_subsystem() || !event.is_explicit();
     is_meant && matches(pattern, event)
 }

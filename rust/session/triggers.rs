@@ -165,7 +165,7 @@ impl Session {
                 ));
                 return Err(EEXIST);
             }
-            let means = trigger::Means {
+            let services = trigger::Services {
                 stopper: self.stopper.clone(),
                 builtins: self.builtins.clone(),
                 worker: self.shared.worker.clone(),
@@ -177,7 +177,7 @@ impl Session {
                 ));
                 return Err(ENOSPC);
             }
-            let trigger = Trigger::new(&parsed, filter, means)?;
+            let trigger = Trigger::new(&parsed, filter, services)?;
             let event = event.clone();
             Ok(new.push(Placed { event, trigger }, GFP_KERNEL)?)
         })?;

@@ -156,7 +156,7 @@ impl AuxSource {
                 }
             }
         }
-        // This comes last, because `let_go` releases areas without an open chunk. Pairs with the acquire there.
+        // This comes last, because `release` frees areas without an open chunk. Pairs with the acquire there.
         this.open.store_release(0);
         is_right.then_some(()).ok_or(EINVAL)
     }
@@ -192,7 +192,7 @@ impl AuxSource {
 
     /// Releases the kept areas in which no chunk is open. No new chunk can begin in a kept area. `changing` is
     /// held, or nobody else uses the source. May sleep.
-    fn let_go(&self) {
+    fn release(&self) {
         let mut retired = Retired::new();
         for this in cpu::possible().filter_map(|cpu| self.cpus.of(cpu)) {
             if this.open.load_acquire() == 0 {
@@ -204,7 +204,7 @@ impl AuxSource {
     /// Releases all areas: the source's module is unloaded, so no chunk is open. May sleep.
     pub(crate) fn end_all(&self) {
         let _changing = self.changing.lock();
-        self.let_go();
+        self.release();
     }
 }
 
@@ -222,7 +222,7 @@ impl EventSource for Arc<AuxSource> {
     }
 
     /// The source needs an AUX area, and only one channel at a time can record it.
-    fn is_asked_for(&self) -> bool {
+    fn is_explicit(&self) -> bool {
         true
     }
 
@@ -244,7 +244,7 @@ impl ProbeList for AuxSource {
         if self.owner.get_arc().is_some() {
             return Err(eusers());
         }
-        self.let_go();
+        self.release();
         self.recorders.attach(new.probe)?;
         self.owner.replace(Some(channel.clone()));
         Ok(())
@@ -262,7 +262,7 @@ impl ProbeList for AuxSource {
             // Chunks may have begun since the first call, on CPUs where a chunk of an earlier trace was open
             // then. Their areas are kept now.
             self.keep(&owner);
-            self.let_go();
+            self.release();
         }
         self.recorders.detach(probe, removed);
     }

@@ -37,7 +37,7 @@ pub(crate) trait EventSource: AsAny + Send + Sync {
 
     /// Whether a pattern must name the event or its subsystem to enable it: recording it causes work beyond
     /// the record, or needs more than a selection.
-    fn is_asked_for(&self) -> bool {
+    fn is_explicit(&self) -> bool {
         false
     }
 

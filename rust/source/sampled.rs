@@ -111,7 +111,7 @@ impl EventSource for Arc<Sampled> {
     }
 
     /// Samples are taken only because a probe records them.
-    fn is_asked_for(&self) -> bool {
+    fn is_explicit(&self) -> bool {
         true
     }
 }

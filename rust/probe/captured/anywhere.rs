@@ -2,7 +2,7 @@
 
 //! Records that belong to no CPU. If the current CPU is not recorded, they go into the stream of another CPU.
 
-use super::{Bytes, Probe, Recorder, Taker, WithContexts, LONGEST};
+use super::{Bytes, Probe, Recorder, Sink, WithContexts, LONGEST};
 use crate::arch::preempt::NoPreempt;
 use crate::context::Moment;
 use crate::probe::Destination;
@@ -16,8 +16,8 @@ impl Probe {
     /// As [`record_tail`](Self::record_tail), on another CPU if the current one is not recorded. Context:
     /// process, interrupts on.
     pub(crate) fn record_anywhere<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
-        match &self.taker {
-            Taker::Recorder(recorder) if !recorder.entrance.records_this_cpu(guard) => {
+        match &self.sink {
+            Sink::Recorder(recorder) if !recorder.entrance.records_this_cpu(guard) => {
                 self.record_elsewhere(recorder, fields, guard);
             }
             _ => self.record_tail(fields, guard),

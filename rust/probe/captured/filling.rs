@@ -2,7 +2,7 @@
 
 //! Records that another module writes: directly into the buffer, or first into memory for a check.
 
-use super::{Look, MapAtEvent, Probe, Taker, LONGEST};
+use super::{Look, MapAtEvent, Probe, Sink, LONGEST};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::opaque;
 use crate::channel::{Begun, BegunOpen, Buffer, Entered, Waiting};
@@ -10,7 +10,7 @@ use crate::context::Moment;
 use crate::filter::program::Decision;
 use crate::record::format::{CompactTsc, Format};
 use crate::record::header::EventHeader;
-use crate::record::memory::{Capture, Captured, RecordWriter};
+use crate::record::memory::{Capture, Captured};
 use crate::sys::foreign::{ForeignRoom, Usually};
 use crate::sys::stack::StackStart;
 use core::ptr::NonNull;
@@ -120,11 +120,12 @@ impl Probe {
         room: Room<'a, '_>,
         len: u64,
     ) -> Option<NonNull<u8>> {
-        let Taker::Recorder(recorder) = &self.taker else {
+        let Sink::Recorder(recorder) = &self.sink else {
             return None;
         };
         let (begun, to) = self.destination(recorder).begin_any(entered, len)?;
-        Some(Filling::lay_down(room, begun, to))
+        Filling::new(room, State::Begun(begun));
+        Some(to.address())
     }
 
     /// As [`begin`](Self::begin), for all cases in which the probe looks first.
@@ -132,15 +133,15 @@ impl Probe {
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn begin_looking<'a>(&'a self, room: Room<'a, '_>, len: u64) -> Option<NonNull<u8>> {
-        match (self.wants_unread(self.look.load()), &self.taker) {
+        match (self.wants_unread(self.look.load()), &self.sink) {
             (Decision::Refused, _) => None,
-            (Decision::Accepted, Taker::Trigger(trigger)) => {
+            (Decision::Accepted, Sink::Trigger(trigger)) => {
                 let guard = NoPreempt::new();
                 trigger.fire(Moment::new(&guard, 1).with_stack(StackStart::in_handler()));
                 None
             }
-            (Decision::Accepted, Taker::Map(map)) => self.begin_for_map(map, room, len),
-            (Decision::Accepted, Taker::Recorder(_)) if self.contexts.is_empty() => {
+            (Decision::Accepted, Sink::Map(map)) => self.begin_for_map(map, room, len),
+            (Decision::Accepted, Sink::Recorder(_)) if self.contexts.is_empty() => {
                 self.begin_any(self.route.direct().enter(), room, len)
             }
             _ => self.begin_captured(room, len),
@@ -209,13 +210,6 @@ impl<'a> Filling<'a> {
             state,
             room: Capture::new(),
         })
-    }
-
-    /// Begins the record in the buffer, at `to`.
-    fn lay_down(room: Room<'a, '_>, begun: Begun<'a>, to: RecordWriter<'a>) -> NonNull<u8> {
-        let to = to.address();
-        Self::new(room, State::Begun(begun));
-        to
     }
 
     #[inline(never)]

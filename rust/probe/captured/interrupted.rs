@@ -2,7 +2,7 @@
 
 //! Records of interrupted code: with the call stack of that code, and not of the code that records.
 
-use super::{Probe, Taker};
+use super::{Probe, Sink};
 use crate::arch::preempt::NoPreempt;
 use crate::context::Moment;
 use crate::filter::program::Decision;
@@ -13,18 +13,18 @@ use crate::sys::stack::StackStart;
 impl Probe {
     /// Whether the probe can use events of `cpu`.
     pub(crate) fn takes_cpu(&self, cpu: u32) -> bool {
-        match &self.taker {
-            Taker::Recorder(recorder) => recorder.entrance.cpus().has(cpu),
-            Taker::Trigger(_) | Taker::Map(_) => true,
+        match &self.sink {
+            Sink::Recorder(recorder) => recorder.entrance.cpus().has(cpu),
+            Sink::Trigger(_) | Sink::Map(_) => true,
         }
     }
 
     /// Whether the kernel is called for more than the fields: for a call stack, counters, a trigger or a map.
     #[inline(always)]
     pub(crate) fn has_calls(&self) -> bool {
-        match &self.taker {
-            Taker::Recorder(_) => self.contexts.has_calls(),
-            Taker::Trigger(_) | Taker::Map(_) => true,
+        match &self.sink {
+            Sink::Recorder(_) => self.contexts.has_calls(),
+            Sink::Trigger(_) | Sink::Map(_) => true,
         }
     }
 

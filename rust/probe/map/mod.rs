@@ -169,7 +169,7 @@ impl MapAtEvent {
     }
 
     /// Whether both are of the same map, and have the same role.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
+    pub(super) fn shares_map(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.map, &other.map) && self.rank() == other.rank()
     }
 

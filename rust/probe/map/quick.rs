@@ -16,7 +16,7 @@ use crate::filter::program::Decision;
 use crate::filter::value::{FixedPlace, Value};
 use crate::map::bucket;
 use crate::probe::captured::Look;
-use crate::probe::{Probe, Taker};
+use crate::probe::{Probe, Sink};
 use crate::sys::args::{Task, TaskWord};
 
 /// A source of the two words of a text, or of a number and 0.
@@ -422,7 +422,7 @@ impl Probe {
         otherwise: impl FnOnce(),
     ) {
         if self.look.load() == Look::NO_RECORD {
-            if let Taker::Map(map) = &self.taker {
+            if let Sink::Map(map) = &self.sink {
                 if !matches!(map.single.action, SingleAction::Nothing) {
                     if let Some([first, second]) = map.single.from.load(field) {
                         return map.update_single(first, second);
@@ -449,9 +449,9 @@ impl Probe {
             return otherwise();
         }
         let wanted = self.wants(look & (Look::TASKS | Look::FIELDS), about, &[], number);
-        match (wanted, &self.taker) {
+        match (wanted, &self.sink) {
             (Decision::Refused, _) => {}
-            (Decision::Accepted, Taker::Map(map)) if map.update_at_once(&field) => {}
+            (Decision::Accepted, Sink::Map(map)) if map.update_at_once(&field) => {}
             _ => otherwise(),
         }
     }

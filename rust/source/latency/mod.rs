@@ -58,7 +58,7 @@ impl<M: Meter> EventSource for LatencyEvent<M> {
     }
 
     /// Latencies are measured only because a probe records them.
-    fn is_asked_for(&self) -> bool {
+    fn is_explicit(&self) -> bool {
         true
     }
 }

@@ -126,7 +126,7 @@ impl EventSource for Arc<Perf> {
     }
 
     /// The event costs more than any other, and which events of perf are known depends on earlier patterns.
-    fn is_asked_for(&self) -> bool {
+    fn is_explicit(&self) -> bool {
         true
     }
 

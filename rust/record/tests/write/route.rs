@@ -16,7 +16,7 @@ fn diverted() {
         let entered = route.enter();
         assert_eq!(entered.is_err(), diverted);
         if let Err(stopped) = entered {
-            assert!(route.has_diverted(&stopped));
+            assert!(route.was_diverted(&stopped));
             assert!(stopped.pass().is_err());
         }
     }
@@ -30,7 +30,7 @@ fn closed() {
     let Err(stopped) = route.enter() else {
         panic!("entered a closed gate");
     };
-    assert!(!route.has_diverted(&stopped));
+    assert!(!route.was_diverted(&stopped));
     assert!(stopped.pass().is_err());
 }
 

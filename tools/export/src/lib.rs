@@ -25,13 +25,14 @@ mod tables;
 mod text;
 mod values;
 
+pub use aux::export as aux;
 pub use choice::Choice;
 pub use csv_row::CsvRow;
 pub use nameless::Nameless;
 pub use names::save_names;
 pub use output::{Output, Target};
 pub use pass::Exported;
-pub use tables::{announce, host, read, Tables};
+pub use tables::{announce, export as tables, host, read, Tables};
 
 use analysis::loss::{Content, Losses};
 use analysis::whose::Whose;
@@ -47,43 +48,12 @@ use perfetto::Perfetto;
 use pprof::Pprof;
 use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use store::Trace;
 use symbols::{Stacks, Symbols};
 use system::signals::Signals;
 use terminal::{is_closed, progress, say, tell};
 use text::Text;
-
-/// An export: its traces, format and target.
-pub enum Export {
-    /// One pass over the trace, to a file or a pipe.
-    Stream {
-        /// The trace.
-        dir: PathBuf,
-        /// The format.
-        kind: Kind,
-        /// The target.
-        target: Target,
-        /// Choice of events and times.
-        choice: Choice,
-    },
-    /// A folder for LTTng's tools.
-    Lttng {
-        /// The trace.
-        dir: PathBuf,
-        /// The folder.
-        to: PathBuf,
-    },
-    /// Raw bytes of AUX areas, in a folder.
-    Aux {
-        /// The trace.
-        dir: PathBuf,
-        /// The folder.
-        to: PathBuf,
-    },
-    /// Tables.
-    Tables(Tables),
-}
 
 /// A format that takes the events in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,28 +179,17 @@ impl Interruption {
     }
 }
 
-/// Exports a trace.
-pub fn export(options: &Export) -> anyhow::Result<()> {
-    match options {
-        Export::Stream {
-            dir,
-            kind,
-            target,
-            choice,
-        } => stream(dir, *kind, target, choice),
-        Export::Lttng { dir, to } => {
-            let (files, damages) = lttng::export(dir, &Trace::open(dir)?, to)?;
-            let losses = Losses::new(&Content::default(), None, damages);
-            losses.warnings().iter().for_each(say);
-            tell(format_args!("{files} files in {}", to.display()));
-            Ok(losses.verdict()?)
-        }
-        Export::Aux { dir, to } => aux::export(dir, to),
-        Export::Tables(options) => tables::export(options),
-    }
+/// Makes a folder `to` for LTTng's tools of the trace in `dir`.
+pub fn lttng(dir: &Path, to: &Path) -> anyhow::Result<()> {
+    let (files, damages) = lttng::export(dir, &Trace::open(dir)?, to)?;
+    let losses = Losses::new(&Content::default(), None, damages);
+    losses.warnings().iter().for_each(say);
+    tell(format_args!("{files} files in {}", to.display()));
+    Ok(losses.verdict()?)
 }
 
-fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::Result<()> {
+/// Writes a trace in one pass to a file or a pipe.
+pub fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let mut choice = choice.clone();
     if choice.patterns.is_empty() && kind.is_of_samples() {

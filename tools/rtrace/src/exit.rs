@@ -5,6 +5,9 @@
 /// An exit code, of rtrace or of a command as a shell reports it.
 pub type Code = u8;
 
+/// The command did what it was asked for.
+pub const DONE: Code = 0;
+
 /// The trace is damaged, and what can be read was shown; or a check failed.
 pub const DAMAGED: Code = 1;
 

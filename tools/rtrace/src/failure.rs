@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Exit codes of errors, the same in all commands.
+//! Exit codes of errors, the same in all commands. A command line that makes no sense is an error of clap.
 
 use crate::exit::{Code, DAMAGED, FAILED, WRONG_USAGE};
 use crate::run::condition::NoTrigger;
@@ -12,6 +12,9 @@ use terminal::say;
 
 /// Reports the error and returns the exit code.
 pub fn report(error: &Error) -> Code {
+    if let Some(usage) = error.downcast_ref::<clap::Error>() {
+        usage.exit();
+    }
     say(format_args!("{error:#}"));
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
         interrupted.code()

@@ -14,6 +14,7 @@ mod exit;
 mod failure;
 mod newest;
 mod options;
+mod place;
 mod probe;
 mod recipes;
 mod recording;
@@ -23,13 +24,15 @@ mod session;
 mod state;
 
 use anyhow::Context;
+use args::{wrong, Cli, Command, SessionCommand};
 use clap::CommandFactory;
 use clap_complete::CompleteEnv;
 use commands::{
-    control, count, diff, doctor, latency, list, mark, profile, recover, sessions, show, snapshot,
-    status, top,
+    control, count, diff, doctor, export, latency, list, mark, profile, query, recover, sessions,
+    show, snapshot, status, top,
 };
-use options::Action;
+use exit::{Code, DONE};
+use place::Place;
 use std::process::ExitCode;
 
 pub use session::channels::may_pick_nothing;
@@ -37,78 +40,57 @@ pub use session::config::parse as parse_config;
 
 /// Executes the command line.
 pub fn main() -> ExitCode {
-    CompleteEnv::with_factory(args::Cli::command).complete();
+    CompleteEnv::with_factory(Cli::command).complete();
     system::files::open_many();
-    let cli = args::Cli::from_words(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let cli = Cli::from_words(std::env::args_os()).unwrap_or_else(|error| error.exit());
     cli.apply();
-    let (place, action) = options::from_cli(cli).unwrap_or_else(|error| error.exit());
-    let done = match action {
-        Action::Record(mut options) => return recording::record(&place, &mut options),
-        Action::Profile(options) => return profile::profile(&place, *options),
-        Action::Latency(options) => return latency::latency(&place, &options),
-        Action::LatencyOf {
-            dir,
-            measured,
-            rows,
-        } => latency::print(&dir, measured, rows),
-        Action::Show(mut options) => return show::show(&place, &mut options),
-        Action::Count(options) => return count::count(&place, &options),
-        Action::ListRecipes => terminal::print(&recipes::all()).map_err(anyhow::Error::from),
-        Action::Top(options) => top::top(&place, &options),
-        Action::Report {
-            dir,
-            questions,
-            choice,
-            output,
-        } => report::report(&dir, &questions, &choice, &output),
-        Action::Graph {
-            dir,
-            choice,
-            summary,
-        } => show::graph(&dir, choice, summary),
-        Action::Export(options) => export::export(&options),
-        Action::Query(options) => query::query(&options),
-        Action::ListQueries { dirs } => {
-            query::list(&dirs).and_then(|text| Ok(terminal::print(&text)?))
-        }
-        Action::Diff { a, b, output } => diff::diff(&a, &b, &output),
-        Action::List {
-            patterns,
-            verbose,
-            json,
-        } => list::list(&place, &patterns, verbose, json),
-        Action::ListAwaited { patterns, json } => list::list_awaited(&place, &patterns, json),
-        Action::ListFunctions { pattern, json } => {
-            probe::functions(&place, &pattern).and_then(|functions| list::names(&functions, json))
-        }
-        Action::ListContexts { json } => list::list_contexts(&place, json),
-        Action::Status { json } => status::status(&place, json),
-        Action::Start { config, ensure } => control::start(&place, &config, ensure),
-        Action::Stop => control::stop(&place),
-        Action::Free => control::free(&place),
-        Action::Reset => control::reset(&place),
-        Action::Snapshot {
-            dir,
-            output_options,
-        } => snapshot::snapshot(&place, &dir, output_options),
-        Action::Recover(options) => recover::recover(&place, &options),
-        Action::Mark { text } => mark::mark(&place, &text),
-        Action::State => state::state(&place),
-        Action::AddProbes { specs } => probe::add(&place, &specs),
-        Action::ListProbes { json } => probe::list(&place, json),
-        Action::DeleteProbes { names } => probe::delete(&place, &names),
-        Action::Create { name, maps } => sessions::create(&place, &name, &maps),
-        Action::Destroy { name } => sessions::destroy(&place, &name),
-        Action::Sessions { json } => sessions::list(&place, json),
-        Action::Doctor { root, json } => match doctor::doctor(&place, &root, json) {
-            Ok(false) => return ExitCode::from(exit::DAMAGED),
-            result => result.map(drop),
-        },
-        Action::Generate { dir } => manual::write(args::Cli::command(), &dir)
-            .with_context(|| format!("cannot write to {}", dir.display())),
+    ExitCode::from(run(cli).unwrap_or_else(|error| failure::report(&error)))
+}
+
+/// Executes a command, and returns the exit code.
+fn run(cli: Cli) -> anyhow::Result<Code> {
+    let place = &Place {
+        debugfs: cli.debugfs.unwrap_or_else(::control::usual_place),
+        session: cli.session,
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => ExitCode::from(failure::report(&error)),
+    if place.session.is_some() && cli.command.makes_its_session() {
+        return Err(wrong(
+            "--session cannot be used with this command, which creates its own session",
+        )
+        .into());
     }
+    match cli.command {
+        Command::Record(args) => {
+            let mut record = options::record(*args, place.session.is_some())?;
+            return recording::record(place, &mut record);
+        }
+        Command::Profile(args) => return profile::profile(place, *args),
+        Command::Latency(args) => return latency::latency(place, args),
+        Command::Trace(args) => return show::show(place, *args),
+        Command::Count(args) => return count::count(place, *args),
+        Command::Doctor(args) => return doctor::doctor(place, &args),
+        Command::Top(args) => top::top(place, args),
+        Command::Report(args) if args.graph => show::graph(&args),
+        Command::Report(args) => commands::report::report(args),
+        Command::Export(args) => export::export(args),
+        Command::Query(args) => query::query(args),
+        Command::Diff(args) => diff::diff(args),
+        Command::List(args) => list::list(place, &args),
+        Command::Status(args) => status::status(place, args.json),
+        Command::Start(args) => control::start(place, &args),
+        Command::Stop => control::stop(place),
+        Command::Snapshot(args) => snapshot::snapshot(place, &args),
+        Command::Recover(args) => recover::recover(place, &args),
+        Command::Mark(args) => mark::mark(place, &args),
+        Command::State(_) => state::record(&place.session()?),
+        Command::Probe(args) => commands::probe::probe(place, &args),
+        Command::Session(SessionCommand::List(args)) => sessions::list(place, args.json),
+        Command::Session(SessionCommand::Create(args)) => sessions::create(place, &args),
+        Command::Session(SessionCommand::Destroy(args)) => sessions::destroy(place, &args.name),
+        Command::Session(SessionCommand::Reset) => control::reset(place),
+        Command::Session(SessionCommand::Free) => control::free(place),
+        Command::Generate(args) => manual::write(Cli::command(), &args.dir)
+            .with_context(|| format!("cannot write to {}", args.dir.display())),
+    }?;
+    Ok(DONE)
 }

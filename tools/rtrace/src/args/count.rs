@@ -3,7 +3,7 @@
 //! `rtrace count`, as typed.
 
 use super::setup::function;
-use super::{filter, pattern};
+use super::{filter, pattern, rows};
 use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -160,7 +160,7 @@ pub struct CountArgs {
     pub size: u32,
 
     /// Rows in the table; 0 for all
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "20", value_parser = rows)]
     pub rows: usize,
 
     /// Order of the rows: a column, the largest number first, or a key

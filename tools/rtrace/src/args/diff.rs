@@ -2,6 +2,7 @@
 
 //! `rtrace diff`, as typed.
 
+use super::rows;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -39,7 +40,7 @@ pub struct DiffArgs {
     pub force: bool,
 
     /// Names in each table; 0 for all
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows)]
     pub rows: usize,
 
     /// Directory of the first trace

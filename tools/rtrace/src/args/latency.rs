@@ -2,11 +2,11 @@
 
 //! `rtrace latency`, as typed.
 
-use super::AccessArgs;
+use super::{rows, AccessArgs};
 use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use control::BufferSize;
+use control::{BufferSize, Latency};
 use rtrace_input::cpulist::CpuList;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ pub struct LatencyArgs {
     pub input: Option<Option<PathBuf>>,
 
     /// Rows of what a CPU did; 0 for all
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "20", value_parser = rows)]
     pub rows: usize,
 
     /// End after this time, as 10s
@@ -135,6 +135,17 @@ pub struct LatencyArgs {
     /// Command to run meanwhile
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+impl LatencyArgs {
+    /// The kind of latency.
+    pub fn measured(&self) -> Latency {
+        match (self.preempt, self.timer) {
+            (true, _) => Latency::Preempt,
+            (_, true) => Latency::Timer,
+            _ => Latency::Wakeup,
+        }
+    }
 }
 
 /// CPUs as ranges: the first and the last CPU of each range.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The command line, as typed.
+//! The command line, as typed: a file for each command, and the options that several commands have.
 
 mod count;
 mod diff;
@@ -21,7 +21,7 @@ mod top;
 
 pub use count::CountArgs;
 pub use diff::DiffArgs;
-pub use export::{ExportArgs, ExportChoiceArgs, ExportFileArgs, ExportFormat, ExportStacksArgs};
+pub use export::{ExportArgs, ExportChoiceArgs, ExportFileArgs, ExportFormat};
 pub use latency::LatencyArgs;
 pub use list::ListArgs;
 pub use network::NetworkArgs;
@@ -31,7 +31,8 @@ pub use query::{QueryArgs, QueryFormat};
 pub use record::RecordArgs;
 pub use report::ReportArgs;
 pub use session::{
-    MarkArgs, RecoverArgs, SessionCommand, SnapshotArgs, StartArgs, StateArgs, StatusArgs,
+    MarkArgs, RecoverArgs, SessionCommand, SessionCreateArgs, SnapshotArgs, StartArgs, StateArgs,
+    StatusArgs,
 };
 pub use setup::{
     aux_size, filter, frequency, pattern, ChoiceArgs, Filtered, FunctionArgs, SetupArgs,
@@ -39,13 +40,16 @@ pub use setup::{
 pub use show::ShowArgs;
 pub use top::TopArgs;
 
-use crate::complete;
+use crate::{complete, newest};
+use clap::error::ErrorKind;
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use setup::Places;
 use std::ffi::OsString;
+use std::num::ParseIntError;
 use std::path::PathBuf;
-use system::access::{parse_group, parse_mode, Gid};
+use store::OutputOptions;
+use system::access::{parse_group, parse_mode, Access, Gid};
 use terminal::date;
 
 /// Records and reports what the Linux kernel does.
@@ -177,6 +181,16 @@ pub enum Command {
     Generate(GenerateArgs),
 }
 
+impl Command {
+    /// Whether the command records in a session that it makes and destroys.
+    pub fn makes_its_session(&self) -> bool {
+        matches!(
+            self,
+            Self::Trace(_) | Self::Top(_) | Self::Count(_) | Self::Profile(_) | Self::Latency(_)
+        )
+    }
+}
+
 /// Options for the readers of a trace.
 #[derive(Debug, Args)]
 pub struct AccessArgs {
@@ -190,6 +204,40 @@ pub struct AccessArgs {
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "GROUP", value_parser = parse_group)]
     pub group: Option<Gid>,
+}
+
+impl AccessArgs {
+    /// Access rights of the trace's files.
+    pub fn access(&self) -> Access {
+        Access::new(self.mode, self.group)
+    }
+
+    /// Options for a trace with these access rights.
+    pub fn output(&self) -> OutputOptions {
+        OutputOptions {
+            access: self.access(),
+            ..OutputOptions::default()
+        }
+    }
+}
+
+/// An error for a command line that makes no sense.
+pub fn wrong(what: impl std::fmt::Display) -> clap::Error {
+    Cli::command().error(ErrorKind::ArgumentConflict, what)
+}
+
+/// The trace that a command reads: the newest, if the command line names none.
+pub fn trace(dir: Option<PathBuf>) -> Result<PathBuf, clap::Error> {
+    let missing = |what| Cli::command().error(ErrorKind::MissingRequiredArgument, what);
+    newest::or_newest(dir).map_err(missing)
+}
+
+/// Parses the maximum number of rows in a table; 0 stands for all.
+fn rows(text: &str) -> Result<usize, ParseIntError> {
+    match text.parse()? {
+        0 => Ok(usize::MAX),
+        rows => Ok(rows),
+    }
 }
 
 /// Check that this machine can record, and say how to fix what is missing

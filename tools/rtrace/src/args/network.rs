@@ -3,6 +3,7 @@
 //! How a connection is protected, as typed.
 
 use clap::Args;
+use network::{Credentials, Security};
 use std::path::PathBuf;
 
 /// Protection of a connection. The group `network` has the argument that names the peer.
@@ -29,4 +30,11 @@ pub struct NetworkArgs {
     #[arg(hide_short_help = true)]
     #[arg(long, requires = "network", conflicts_with_all = ["ca", "cert", "key"])]
     pub plain: bool,
+}
+
+impl NetworkArgs {
+    /// The protection.
+    pub fn security(self) -> Security<Credentials> {
+        Security::new(self.ca, self.cert, self.key, self.plain)
+    }
 }

@@ -2,7 +2,7 @@
 
 //! `rtrace profile`, as typed.
 
-use super::{frequency, AccessArgs};
+use super::{frequency, rows, AccessArgs};
 use crate::commands::profile::Pace;
 use clap::Args;
 use control::BufferSize;
@@ -80,7 +80,7 @@ pub struct ProfileArgs {
     pub debuginfod: bool,
 
     /// Rows in each table; 0 for all
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows)]
     pub rows: usize,
 
     /// Print one JSON object

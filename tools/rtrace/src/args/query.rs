@@ -2,6 +2,7 @@
 
 //! `rtrace query`, as typed.
 
+use super::rows;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -34,7 +35,7 @@ pub struct QueryArgs {
     pub format: QueryFormat,
 
     /// Rows of a table; 0 for all. Other formats have all rows
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 40)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "40", value_parser = rows)]
     pub rows: usize,
 
     /// File for the answer, new unless --force; `-` is standard output

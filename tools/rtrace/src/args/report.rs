@@ -2,8 +2,12 @@
 
 //! `rtrace report`, as typed.
 
+use super::rows;
 use super::setup::comm;
 use crate::complete;
+use analysis::choice::Choice;
+use analysis::Sort;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
@@ -50,8 +54,8 @@ pub struct ReportArgs {
         requires = "threads",
         default_value = "running"
     )]
-    #[arg(value_parser = ["running", "runnable", "blocked"])]
-    pub sort: String,
+    #[arg(value_parser = PossibleValuesParser::new(["running", "runnable", "blocked"]).map(sort))]
+    pub sort: Sort,
 
     /// CPUs: time busy, idle, in interrupts
     #[arg(long)]
@@ -154,11 +158,32 @@ pub struct ReportArgs {
     pub json: bool,
 
     /// Rows in each table; 0 for all
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows)]
     pub rows: usize,
 
     /// Directory of the trace [default: the newest in the current directory]
     #[arg(value_name = "DIR")]
     #[arg(add = ArgValueCompleter::new(complete::traces))]
     pub dir: Option<PathBuf>,
+}
+
+impl ReportArgs {
+    /// The part of the trace.
+    pub fn choice(&self) -> Choice {
+        Choice {
+            from: self.from,
+            to: self.to,
+            pids: self.pids.clone(),
+            comms: self.comms.clone(),
+        }
+    }
+}
+
+/// The order of a name that clap has checked.
+fn sort(name: String) -> Sort {
+    match name.as_str() {
+        "runnable" => Sort::Runnable,
+        "blocked" => Sort::Blocked,
+        _ => Sort::Running,
+    }
 }

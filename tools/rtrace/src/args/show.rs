@@ -3,7 +3,7 @@
 //! `rtrace trace`, as typed.
 
 use super::setup::comm;
-use super::{ChoiceArgs, NetworkArgs};
+use super::{rows, ChoiceArgs, NetworkArgs};
 use crate::complete;
 use clap::{ArgGroup, Args};
 use clap_complete::engine::ArgValueCompleter;
@@ -139,7 +139,7 @@ pub struct ShowArgs {
 
     /// Rows in the table; 0 for all
     #[arg(hide_short_help = true)]
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 15)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows)]
     #[arg(requires = "table")]
     pub rows: usize,
 

@@ -2,6 +2,7 @@
 
 //! `rtrace top`, as typed.
 
+use super::rows;
 use crate::commands::top::Column;
 use crate::complete;
 use clap::Args;
@@ -49,7 +50,7 @@ pub struct TopArgs {
     pub sort: Column,
 
     /// Rows in a table that is printed; 0 for all
-    #[arg(short = 'n', long, value_name = "ROWS", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "20", value_parser = rows)]
     pub rows: usize,
 
     /// Print a JSON object for each table, a line each, with all rows

@@ -2,7 +2,9 @@
 
 //! `rtrace start`, `rtrace stop`, `rtrace session free` and `rtrace session reset`.
 
-use crate::options::Place;
+use crate::args::StartArgs;
+use crate::options;
+use crate::place::Place;
 use crate::session::advice;
 use crate::session::channels::ChannelSetup;
 use crate::session::config::Config;
@@ -16,11 +18,12 @@ use system::session::session_option;
 use system::Error;
 use terminal::{conclude, say, tell};
 
-/// Starts a new trace. With `ensure`, creates a missing session, and leaves alone one that records.
-pub fn start(place: &Place, config: &Config, ensure: bool) -> anyhow::Result<()> {
-    let setup = &config.setup;
+/// Starts a new trace. With --ensure, creates a missing session, and leaves alone one that records.
+pub fn start(place: &Place, args: &StartArgs) -> anyhow::Result<()> {
+    let Config { setup, session } = &options::start(args)?;
+    let ensure = args.ensure;
     let tracer = place.tracer()?;
-    let name = match (&place.session, &config.session) {
+    let name = match (&place.session, session) {
         (None, Some(name)) => name.clone(),
         (name, _) => name.as_deref().unwrap_or(DEFAULT_SESSION).to_owned().into(),
     };

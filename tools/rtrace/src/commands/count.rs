@@ -2,9 +2,10 @@
 
 //! `rtrace count`: counts events by key in the kernel.
 
-use crate::exit::Code;
-use crate::failure;
-use crate::options::{Count as Options, Place};
+use crate::args::CountArgs;
+use crate::exit::{Code, DONE};
+use crate::options::{self, Count as Options};
+use crate::place::Place;
 use crate::probe::Probes;
 use crate::recipes;
 use crate::run::condition::Happened;
@@ -19,7 +20,7 @@ use control::Session;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,10 +28,13 @@ use store::maps::{MapRow, MapTable};
 use system::signals::Signals;
 use terminal::{harmless_json, print_on, say, tell};
 
-/// Counts, prints the tables, and returns the exit code.
-pub fn count(place: &Place, options: &Options) -> ExitCode {
-    let counted = run(place, options);
-    ExitCode::from(counted.unwrap_or_else(|error| failure::report(&error)))
+/// Counts and prints the tables, or prints the recipes. Returns the exit code.
+pub fn count(place: &Place, args: CountArgs) -> anyhow::Result<Code> {
+    if args.recipes {
+        terminal::print(&recipes::all())?;
+        return Ok(DONE);
+    }
+    run(place, &options::count(args)?)
 }
 
 fn run(place: &Place, options: &Options) -> anyhow::Result<Code> {

@@ -2,19 +2,20 @@
 
 //! `rtrace diff`: what changed between two traces.
 
-use crate::report::Output;
+use crate::args::DiffArgs;
 use anyhow::Context;
-use std::path::Path;
+use export::Target;
 use terminal::{harmless_json, print, say};
 
 /// Compares two traces, and prints what changed or writes it to a page.
-pub fn diff(a: &Path, b: &Path, output: &Output) -> anyhow::Result<()> {
-    let target = match output {
-        Output::Page(target) => Some((target, target.open(true)?)),
-        Output::Text { .. } | Output::Json | Output::Served => None,
-    };
-    let (compared, verdict) = ::diff::compare(a, b)?;
-    if let Some((target, mut file)) = target {
+pub fn diff(args: DiffArgs) -> anyhow::Result<()> {
+    let target = args.html.map(|file| Target::named(file, args.force));
+    let file = target
+        .as_ref()
+        .map(|target| target.open(true))
+        .transpose()?;
+    let (compared, verdict) = ::diff::compare(&args.a, &args.b)?;
+    if let (Some(target), Some(mut file)) = (target, file) {
         let failed = || format!("cannot write {target}");
         let page = compared.html()?;
         file.writer()
@@ -24,9 +25,9 @@ pub fn diff(a: &Path, b: &Path, output: &Output) -> anyhow::Result<()> {
         say(format_args!("{target}: a page of the comparison"));
         return verdict;
     }
-    let text = match output {
-        Output::Text { rows } => compared.text(*rows)?,
-        _ => harmless_json(serde_json::to_string_pretty(&compared)? + "\n"),
+    let text = match args.json {
+        true => harmless_json(serde_json::to_string_pretty(&compared)? + "\n"),
+        false => compared.text(args.rows)?,
     };
     print(&text)?;
     verdict

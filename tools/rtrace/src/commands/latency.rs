@@ -3,9 +3,10 @@
 //! `rtrace latency`: measures and reports the longest waits for a CPU, the longest times until a CPU is given up, or
 //! the longest delays of interrupts.
 
-use crate::exit::Code;
-use crate::failure;
-use crate::options::{Latency as Options, Place, TIMERS};
+use crate::args::{trace, LatencyArgs};
+use crate::exit::{Code, DONE};
+use crate::options::{self, Latency as Options, TIMERS};
+use crate::place::Place;
 use crate::run::condition::Happened;
 use crate::run::launch::cannot_run;
 use crate::run::watch::Watch;
@@ -24,7 +25,7 @@ use control::{Latency, Session};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use store::{Claim, Trace};
 use system::signals::Signals;
 use system::Error;
@@ -34,20 +35,24 @@ use terminal::{date, duration, print as show, print_json, say, tell};
 /// Event that samples a processor with interrupts off, where the processor can be sampled then.
 const SAMPLES: &str = "profile:profile_cycles";
 
-/// Measures, prints the latencies, and returns the exit code.
-pub fn latency(place: &Place, options: &Options) -> ExitCode {
-    let measured = measure(place, options);
-    ExitCode::from(measured.unwrap_or_else(|error| failure::report(&error)))
+/// Measures and prints the latencies, or prints the longest one of a trace. Returns the exit code.
+pub fn latency(place: &Place, args: LatencyArgs) -> anyhow::Result<Code> {
+    if let Some(dir) = &args.input {
+        let rows = (!args.json).then_some(args.rows);
+        return print(&trace(dir.clone())?, args.measured(), rows);
+    }
+    measure(place, &options::latency(args))
 }
 
 /// Prints the longest latency of the trace in `dir`.
-pub fn print(dir: &Path, measured: Latency, rows: Option<usize>) -> anyhow::Result<()> {
+fn print(dir: &Path, measured: Latency, rows: Option<usize>) -> anyhow::Result<Code> {
     let trace = Trace::open(dir)?;
     match Delay::longest(measured, &trace)? {
         Some(delay) => {
             let losses = case(dir, &trace, delay, rows)?;
             losses.warnings().iter().for_each(say);
-            Ok(losses.verdict()?)
+            losses.verdict()?;
+            Ok(DONE)
         }
         None => bail!(
             "{} has no {}: record it, with sched_switch, irq and softirq",

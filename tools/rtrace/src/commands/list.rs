@@ -2,54 +2,75 @@
 
 //! `rtrace list`: the events that can be recorded, and the contexts.
 
-use crate::options::Place;
+use crate::args::ListArgs;
+use crate::place::Place;
+use crate::probe;
 use crate::session::channels::{may_pick_nothing, patterns_of};
 use anyhow::bail;
 use control::events::{self, Event};
+use control::Tracer;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::slice;
 use terminal::{print, print_json};
 
-/// Prints the events that `patterns` pick, as `set_event` takes them; all, without a pattern.
-pub fn list(place: &Place, patterns: &[String], verbose: bool, json: bool) -> anyhow::Result<()> {
+/// Prints events, contexts or functions.
+pub fn list(place: &Place, args: &ListArgs) -> anyhow::Result<()> {
+    if let Some(pattern) = &args.functions {
+        return names(&probe::functions(place, pattern)?, args.json);
+    }
     let tracer = place.tracer()?;
-    let mut events = events::available(&tracer)?;
-    events.extend(events::of_ftrace(&tracer, &events));
+    match args {
+        _ if args.contexts => names(&tracer.available_contexts()?, args.json),
+        _ if args.awaited => awaited(&tracer, args),
+        _ => available(&tracer, args),
+    }
+}
+
+/// Prints the events that the patterns pick, as `set_event` takes them; all, without a pattern.
+fn available(tracer: &Tracer, args: &ListArgs) -> anyhow::Result<()> {
+    let ListArgs {
+        patterns,
+        verbose,
+        json,
+        ..
+    } = args;
+    let mut events = events::available(tracer)?;
+    events.extend(events::of_ftrace(tracer, &events));
     let patterns: Vec<_> = patterns.iter().flat_map(|word| patterns_of(word)).collect();
     for word in &patterns {
         if may_pick_nothing(word) {
             continue;
         }
         if let Some(complaint) = events::unmatched(&events, slice::from_ref(word)) {
-            if events::unmatched(&events::awaited(&tracer)?, slice::from_ref(word)).is_none() {
+            if events::unmatched(&events::awaited(tracer)?, slice::from_ref(word)).is_none() {
                 bail!("no event of a loaded module matches `{word}`: --awaited lists the events of other modules");
             }
             bail!(complaint);
         }
     }
     let picked = picked(&events, &patterns);
-    if json {
+    if *json {
         let rows = picked.into_iter().map(|event| Row {
             name: &event.name,
             aliases: &event.aliases,
             is_perf: event.is_of_ftrace,
-            fields: verbose.then(|| events::fields(&tracer, event)),
+            fields: verbose.then(|| events::fields(tracer, event)),
         });
         return Ok(print_json(&rows.collect::<Vec<_>>())?);
     }
     let mut text = String::new();
     for event in picked {
         text.push_str(&event.name);
-        if verbose && !event.aliases.is_empty() {
+        if *verbose && !event.aliases.is_empty() {
             text.push_str(&format!(" ({})", event.aliases.join(", ")));
         }
         if event.is_of_ftrace {
             text.push_str(" [perf]");
         }
         text.push('\n');
-        if verbose {
-            for field in events::fields(&tracer, event).iter() {
+        if *verbose {
+            for field in events::fields(tracer, event).iter() {
                 text.push_str(&format!("    {field}\n"));
             }
         }
@@ -70,7 +91,7 @@ struct Row<'a> {
 }
 
 /// Prints names: a line each, or as one JSON array.
-pub fn names(names: &[String], json: bool) -> anyhow::Result<()> {
+fn names(names: &[String], json: bool) -> anyhow::Result<()> {
     if json {
         return Ok(print_json(&names)?);
     }
@@ -79,16 +100,14 @@ pub fn names(names: &[String], json: bool) -> anyhow::Result<()> {
 }
 
 /// Prints the events of modules that are not loaded.
-pub fn list_awaited(place: &Place, patterns: &[String], json: bool) -> anyhow::Result<()> {
-    let events = events::awaited(&place.tracer()?)?;
-    if let Some(complaint) = events::unmatched(&events, patterns) {
+fn awaited(tracer: &Tracer, args: &ListArgs) -> anyhow::Result<()> {
+    let events = events::awaited(tracer)?;
+    if let Some(complaint) = events::unmatched(&events, &args.patterns) {
         bail!(complaint);
     }
-    let picked = picked(&events, patterns).into_iter();
-    names(
-        &picked.map(|event| event.name.clone()).collect::<Vec<_>>(),
-        json,
-    )
+    let picked = picked(&events, &args.patterns).into_iter();
+    let picked: Vec<_> = picked.map(|event| event.name.clone()).collect();
+    names(&picked, args.json)
 }
 
 /// The events that patterns pick; all, without a pattern.
@@ -97,9 +116,4 @@ fn picked<'a>(events: &'a [Event], patterns: &[String]) -> Vec<&'a Event> {
         return events.iter().collect();
     }
     events::picked(events, patterns)
-}
-
-/// Prints the contexts that can be recorded.
-pub fn list_contexts(place: &Place, json: bool) -> anyhow::Result<()> {
-    names(&place.tracer()?.available_contexts()?, json)
 }

@@ -2,13 +2,15 @@
 
 //! `rtrace mark`.
 
-use crate::options::Place;
+use crate::args::MarkArgs;
+use crate::place::Place;
 
 /// Records a text in the session that was given, or without one in all active sessions.
-pub fn mark(place: &Place, text: &str) -> anyhow::Result<()> {
+pub fn mark(place: &Place, args: &MarkArgs) -> anyhow::Result<()> {
+    let text = args.text.join(" ");
     match &place.session {
-        Some(_) => place.session()?.mark(text)?,
-        None => place.tracer()?.mark(text)?,
+        Some(_) => place.session()?.mark(&text)?,
+        None => place.tracer()?.mark(&text)?,
     }
     Ok(())
 }

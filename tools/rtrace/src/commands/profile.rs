@@ -2,8 +2,11 @@
 
 //! `rtrace profile`: samples of what the CPUs do, recorded and summarised.
 
+use crate::args::ProfileArgs;
+use crate::exit::Code;
 use crate::failure;
-use crate::options::{Place, Profile};
+use crate::options::{self, Profile};
+use crate::place::Place;
 use crate::recording::record;
 use crate::report::report;
 use analysis::choice::Choice;
@@ -13,7 +16,6 @@ use clap::ValueEnum;
 use ctf::METADATA;
 use network::Directory;
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Trigger of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,25 +40,23 @@ impl Pace {
 }
 
 /// Records, prints the profile, and returns the exit code of the recording.
-pub fn profile(place: &Place, mut options: Profile) -> ExitCode {
-    if let Err(error) = choose(place, &mut options) {
-        return ExitCode::from(failure::report(&error));
-    }
+pub fn profile(place: &Place, args: ProfileArgs) -> anyhow::Result<Code> {
+    let mut options = options::profile(args);
+    choose(place, &mut options)?;
     // The recording refuses a named directory that has a trace already. That trace is not of this recording.
     let was_there = options.record.is_named && trace_in(&options).is_some();
-    let code = record(place, &mut options.record);
+    let recorded = record(place, &mut options.record);
+    let code = recorded.unwrap_or_else(|error| failure::report(&error));
     let dir = trace_in(&options).filter(|_| !was_there);
     if let Some(dir) = dir {
-        if let Err(error) = report(
+        report(
             dir,
             &[Question::Profile],
             &Choice::default(),
             &options.output,
-        ) {
-            return ExitCode::from(failure::report(&error));
-        }
+        )?;
     }
-    code
+    Ok(code)
 }
 
 /// The directory of the profile, if a trace is in it.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace session create`, `rtrace session destroy` and `rtrace session list`.
+//! `rtrace session`.
 
-use crate::options::Place;
-use crate::session::maps::Maps;
+use crate::args::SessionCreateArgs;
+use crate::options::{maps, without_probes};
+use crate::place::Place;
 use control::{LiveTrace, Session};
 use serde::Serialize;
 use std::fmt::Write;
@@ -11,11 +12,13 @@ use system::Error;
 use terminal::{print, print_json, say, tell, HEADING};
 
 /// Makes a session with maps. If a map is refused, no session is made.
-pub fn create(place: &Place, name: &str, maps: &Maps) -> anyhow::Result<()> {
+pub fn create(place: &Place, args: &SessionCreateArgs) -> anyhow::Result<()> {
+    let maps = maps(&args.maps)?;
+    without_probes(&maps)?;
     let tracer = place.tracer()?;
-    let session = tracer.create_session(name)?;
+    let session = tracer.create_session(&args.name)?;
     if let Err(error) = maps.apply(&session) {
-        tracer.destroy_session(name)?;
+        tracer.destroy_session(&args.name)?;
         return Err(error);
     }
     tell(format_args!(

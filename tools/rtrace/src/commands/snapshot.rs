@@ -2,15 +2,14 @@
 
 //! `rtrace snapshot`: writes the contents of the buffers at this moment.
 
-use crate::options::Place;
+use crate::args::SnapshotArgs;
+use crate::place::Place;
 use crate::recording::snapshot::take;
 use export::save_names;
-use std::path::Path;
-use store::OutputOptions;
 
-/// Writes a snapshot to `dir`.
-pub fn snapshot(place: &Place, dir: &Path, options: OutputOptions) -> anyhow::Result<()> {
-    take(&place.session()?, dir, options)?;
+/// Writes a snapshot.
+pub fn snapshot(place: &Place, args: &SnapshotArgs) -> anyhow::Result<()> {
+    take(&place.session()?, &args.output, args.access.output())?;
     // The snapshot may be read elsewhere. The mappings of programs at its events are not known.
-    save_names(dir, None, None, options.access).map(drop)
+    save_names(&args.output, None, None, args.access.access()).map(drop)
 }

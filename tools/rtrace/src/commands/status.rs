@@ -2,7 +2,7 @@
 
 //! `rtrace status`: prints the state of the session.
 
-use crate::options::Place;
+use crate::place::Place;
 use consumer::stats::{Counters, TraceStats};
 use control::{EventFilter, Settings, TaskSet, Waiting, FIRST_CHANNEL};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 //! Options of `rtrace count`, converted from the arguments as typed.
 
 use super::record::Conditions;
-use super::{rows, wrong};
+use super::wrong;
 use crate::args::CountArgs;
 use crate::recipes::Recipe;
 use crate::session::channels::patterns_of;
@@ -41,7 +41,7 @@ pub struct Count {
 }
 
 /// Converts the arguments.
-pub(super) fn count(args: CountArgs) -> Result<Count, clap::Error> {
+pub fn count(args: CountArgs) -> Result<Count, clap::Error> {
     if args.by.len() > MAX_KEYS {
         return Err(wrong(format_args!("--by has at most {MAX_KEYS} keys")));
     }
@@ -92,7 +92,7 @@ pub(super) fn count(args: CountArgs) -> Result<Count, clap::Error> {
         },
         interval: args.interval,
         cumulative: args.cumulative,
-        rows: rows(args.rows),
+        rows: args.rows,
         sort: args.sort,
         json: args.json,
         conditions: Conditions {
@@ -233,13 +233,13 @@ fn ends(words: &[String], end: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::args::Cli;
-    use crate::options::{from_cli, Action};
+    use crate::args::{Cli, Command};
+    use crate::options::count;
 
     fn line(words: &[&str]) -> Option<String> {
         let words = ["rtrace", "count"].iter().chain(words);
-        match from_cli(Cli::from_words(words).ok()?).ok()?.1 {
-            Action::Count(options) => Some(options.recipe.maps.join("\n")),
+        match Cli::from_words(words).ok()?.command {
+            Command::Count(args) => Some(count(*args).ok()?.recipe.maps.join("\n")),
             _ => None,
         }
     }

@@ -3,7 +3,6 @@
 //! Options of `rtrace latency`, converted from the arguments as typed.
 
 use super::record::Conditions;
-use super::{access, rows, trace, Action};
 use crate::args::LatencyArgs;
 use crate::run::condition::Condition;
 use crate::session::channels::{ChannelSetup, Filter};
@@ -63,20 +62,8 @@ pub struct Latency {
 }
 
 /// Converts the arguments.
-pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
-    let rows = rows(args.rows);
-    let measured = match (args.preempt, args.timer) {
-        (true, _) => Measured::Preempt,
-        (_, true) => Measured::Timer,
-        _ => Measured::Wakeup,
-    };
-    if let Some(dir) = args.input {
-        return Ok(Action::LatencyOf {
-            dir: trace(dir)?,
-            measured,
-            rows: (!args.json).then_some(rows),
-        });
-    }
+pub fn latency(args: LatencyArgs) -> Latency {
+    let measured = args.measured();
     let filter = filter(&args, measured);
     let chosen = chosen(&args);
     let on_event = filter.iter().map(|filter| Filter {
@@ -108,7 +95,7 @@ pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
         ..Setup::default()
     };
     setup.fill(Some(Mode::Overwrite), Some(size));
-    Ok(Action::Latency(Box::new(Latency {
+    Latency {
         measured,
         lazy: args.lazy,
         period: args.period,
@@ -127,13 +114,10 @@ pub(super) fn latency(args: LatencyArgs) -> Result<Action, clap::Error> {
         pids: args.pids,
         dir: args.output.or_else(|| args.threshold.map(|_| default())),
         threshold: args.threshold,
-        output_options: OutputOptions {
-            access: access(&args.access),
-            ..OutputOptions::default()
-        },
-        rows,
+        output_options: args.access.output(),
+        rows: args.rows,
         command: command.next().map(|program| (program, command.collect())),
-    })))
+    }
 }
 
 /// Filter for the delays that the options choose.
@@ -182,15 +166,13 @@ fn chosen(args: &LatencyArgs) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Latency;
-    use crate::args::Cli;
-    use crate::options::{from_cli, Action};
+    use super::{latency, Latency};
+    use crate::args::{Cli, Command};
 
-    fn options(words: &[&str]) -> Box<Latency> {
+    fn options(words: &[&str]) -> Latency {
         let words = ["rtrace", "latency"].iter().chain(words);
-        let (_, action) = from_cli(Cli::from_words(words).unwrap()).unwrap();
-        match action {
-            Action::Latency(options) => options,
+        match Cli::from_words(words).unwrap().command {
+            Command::Latency(args) => latency(args),
             _ => panic!("something else"),
         }
     }

@@ -3,7 +3,6 @@
 //! Options of `rtrace profile`, converted from the arguments as typed.
 
 use super::record::{new_directory, Conditions, Record};
-use super::{access, rows};
 use crate::args::ProfileArgs;
 use crate::commands::profile::Pace;
 use crate::report::Output;
@@ -12,7 +11,6 @@ use crate::session::setup::Setup;
 use crate::session::tasks::Tasks;
 use control::{BufferSize, Mode, FIRST_CHANNEL};
 use network::{Destination, Directory};
-use store::OutputOptions;
 
 /// Contexts recorded with each sample.
 const CONTEXTS: [&str; 5] = ["pid", "tid", "comm", "callstack-kernel", "callstack-user"];
@@ -28,7 +26,7 @@ pub struct Profile {
 }
 
 /// Converts the arguments.
-pub(super) fn profile(args: ProfileArgs) -> Profile {
+pub fn profile(args: ProfileArgs) -> Profile {
     let mut command = args.command.into_iter();
     let command = command.next().map(|program| (program, command.collect()));
     let is_only = command.is_some() && !args.all_cpus && args.pids.is_empty();
@@ -57,10 +55,7 @@ pub(super) fn profile(args: ProfileArgs) -> Profile {
         is_named: args.output.is_some(),
         destination: Destination::Directory(Directory {
             path: args.output.unwrap_or_else(new_directory),
-            options: OutputOptions {
-                access: access(&args.access),
-                ..OutputOptions::default()
-            },
+            options: args.access.output(),
         }),
         symbols: true,
         debuginfod: args.debuginfod,
@@ -72,9 +67,7 @@ pub(super) fn profile(args: ProfileArgs) -> Profile {
         pace: args.by,
         output: match args.json {
             true => Output::Json,
-            false => Output::Text {
-                rows: rows(args.rows),
-            },
+            false => Output::Text { rows: args.rows },
         },
     }
 }

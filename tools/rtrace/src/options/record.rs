@@ -3,7 +3,7 @@
 //! Options of `rtrace record`, converted from the arguments as typed.
 
 use super::setup::{add_state, config, probe_filters};
-use super::{access, security, wrong};
+use super::wrong;
 use crate::args::RecordArgs;
 use crate::run::condition::Condition;
 use crate::session::channels::ChannelSetup;
@@ -85,7 +85,7 @@ pub struct Record {
 }
 
 /// With --session: no option that changes what the session records.
-pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
+fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
     let RecordArgs { setup, .. } = args;
     let given = [
         ("--config", setup.config.is_some()),
@@ -120,8 +120,11 @@ pub(super) fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
     Ok(())
 }
 
-/// Converts the arguments.
-pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
+/// Converts the arguments, for the session that was given or for one that the recording makes.
+pub fn record(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::Error> {
+    if has_session {
+        without_setup(&args)?;
+    }
     let mode = if args.overwrite {
         Mode::Overwrite
     } else {
@@ -176,13 +179,13 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
     let destination = match args.connect {
         Some(address) => Destination::Receiver {
             address,
-            security: security(args.network),
+            security: args.network.security(),
         },
         None => Destination::Directory(Directory {
             path: args.output.unwrap_or_else(new_directory),
             options: OutputOptions {
                 writing: Writing::from_direct(args.direct),
-                access: access(&args.access),
+                access: args.access.access(),
                 rotate,
             },
         }),
@@ -205,7 +208,7 @@ pub(super) fn record(mut args: RecordArgs) -> Result<Record, clap::Error> {
 }
 
 /// The directory for a recording that was given none.
-pub(super) fn new_directory() -> PathBuf {
+pub fn new_directory() -> PathBuf {
     format!("rtrace-{}", time::name_of_now()).into()
 }
 

@@ -3,7 +3,7 @@
 //! Settings of a recording, from the command line and from a file.
 
 use super::wrong;
-use crate::args::{ChoiceArgs, Cli, Filtered, FunctionArgs, SetupArgs};
+use crate::args::{ChoiceArgs, Cli, Filtered, FunctionArgs, SetupArgs, StartArgs};
 use crate::probe::event_name;
 use crate::session::channels::{patterns, patterns_of, ChannelArg, ChannelSetup, Filter};
 use crate::session::config::{self, Config};
@@ -21,7 +21,7 @@ use control::{Mode, FIRST_CHANNEL};
 const STACKS: [&str; 2] = ["callstack-kernel", "callstack-user"];
 
 /// Converts the arguments, on top of the file if one is given.
-pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
+pub fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
     let typed = typed(args)?;
     let Some(file) = &args.config else {
         return Ok(Config {
@@ -33,6 +33,34 @@ pub(super) fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
         .map_err(|what| Cli::command().error(ErrorKind::ValueValidation, what))?;
     config.setup.override_with(typed);
     Ok(config)
+}
+
+/// Converts the arguments of `rtrace start`.
+pub fn start(args: &StartArgs) -> Result<Config, clap::Error> {
+    let mode = match (args.overwrite, args.discard) {
+        (true, _) => Some(Mode::Overwrite),
+        (_, true) => Some(Mode::Discard),
+        _ => None,
+    };
+    let mut config = config(&args.setup)?;
+    config.setup.fill(mode, args.setup.choice.buffer);
+    add_state(&mut config.setup)?;
+    if let Some(only) = &config.setup.tasks.only_command {
+        let what = "`only` needs the COMMAND of `rtrace record`: `rtrace start` runs no command";
+        return Err(wrong(only.wrong(what)));
+    }
+    without_probes(&config.setup.maps)?;
+    Ok(config)
+}
+
+/// Refuses maps with events of their own, for a session that exists after the command.
+pub fn without_probes(maps: &Maps) -> Result<(), clap::Error> {
+    match maps.probes.is_empty() {
+        true => Ok(()),
+        false => Err(wrong(
+            "a recipe with lines `-k` works only with `rtrace record` and `rtrace count`: its events are deleted when the command ends",
+        )),
+    }
 }
 
 /// Converts the arguments on the command line.
@@ -68,7 +96,7 @@ fn typed(args: &SetupArgs) -> Result<Setup, clap::Error> {
 }
 
 /// Converts the maps of --map.
-pub(super) fn maps(given: &[String]) -> Result<Maps, clap::Error> {
+pub fn maps(given: &[String]) -> Result<Maps, clap::Error> {
     let mut maps = Maps::default();
     for map in given {
         maps.add(&map.clone().into()).map_err(wrong)?;
@@ -77,7 +105,7 @@ pub(super) fn maps(given: &[String]) -> Result<Maps, clap::Error> {
 }
 
 /// Converts the choice of events and tasks, for the first channel and the `channels` of --channel.
-pub(super) fn choice(args: &ChoiceArgs, channels: &[ChannelArg]) -> Result<Setup, clap::Error> {
+pub fn choice(args: &ChoiceArgs, channels: &[ChannelArg]) -> Result<Setup, clap::Error> {
     let mut setup = Setup {
         cpus: args.cpus.clone().map(Given::from),
         tasks: Tasks {
@@ -121,7 +149,7 @@ fn functions(args: &FunctionArgs) -> Result<Functions, clap::Error> {
 }
 
 /// Adds the channel of the state. The error is for a channel of the same name.
-pub(super) fn add_state(setup: &mut Setup) -> Result<(), clap::Error> {
+pub fn add_state(setup: &mut Setup) -> Result<(), clap::Error> {
     if !setup.state {
         return Ok(());
     }
@@ -203,7 +231,7 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
 
 /// The filters after a -k: each for the event of that specification, in the maker's `subsystem`. A wrong specification
 /// has none, because it defines no event.
-pub(super) fn probe_filters(args: &ChoiceArgs, probes: &[String], subsystem: &str) -> Vec<Filter> {
+pub fn probe_filters(args: &ChoiceArgs, probes: &[String], subsystem: &str) -> Vec<Filter> {
     let placed = args.filters.iter().zip(&args.places.filters);
     let of_probes = placed.filter_map(|(expression, filtered)| {
         let Filtered::Probe(probe) = filtered else {

@@ -3,7 +3,7 @@
 //! Options of `rtrace trace`, converted from the arguments as typed.
 
 use super::setup::choice;
-use super::{rows, security, wrong};
+use super::{trace, wrong};
 use crate::args::{ChoiceArgs, Filtered, FunctionArgs, ShowArgs};
 use crate::commands::show::paths::Sources;
 use crate::commands::show::wanted::{check, picks_calls, CallFilter, FAILED};
@@ -90,7 +90,7 @@ pub enum Input {
 }
 
 /// Converts the arguments.
-pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
+pub fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
     let is_live = args.input.is_none() && args.connect.is_none();
     for word in args
         .choice
@@ -151,10 +151,10 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         },
     };
     let input = match (args.input, args.connect) {
-        (Some(dir), _) => Input::Recorded(super::trace(dir)?),
+        (Some(dir), _) => Input::Recorded(trace(dir)?),
         (None, Some(address)) => Input::Received {
             address,
-            security: security(args.network),
+            security: args.network.security(),
             name: args.of,
         },
         (None, None) => {
@@ -208,7 +208,7 @@ pub(super) fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         chosen,
         is_tree,
         input,
-        summary: has_table.then_some(rows(args.rows)),
+        summary: has_table.then_some(args.rows),
         is_json: args.json,
         has_lines: !args.summary_only,
         filters,

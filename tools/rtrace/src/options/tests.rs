@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
 use super::*;
+use crate::args::{Cli, Command};
 use crate::commands::show::paths::Sources;
 use crate::session::channels::ChannelSetup;
 use crate::session::maker::Maker;
 use crate::session::setup::Setup;
-use control::{BufferSize, FIRST_CHANNEL};
+use clap::CommandFactory;
+use control::{BufferSize, Mode, FIRST_CHANNEL};
 use store::{Every, Rotate};
 
 fn parse(words: &str) -> Result<Record, clap::Error> {
     let words = ["rtrace", "record"]
         .into_iter()
         .chain(words.split_whitespace());
-    match Cli::from_words(words).and_then(from_cli)?.1 {
-        Action::Record(record) => Ok(*record),
+    let cli = Cli::from_words(words)?;
+    match cli.command {
+        Command::Record(args) => record(*args, cli.session.is_some()),
         _ => panic!("not a record"),
     }
 }
@@ -97,8 +100,8 @@ fn start_changes_only_what_is_given() {
         let words = ["rtrace", "start"]
             .into_iter()
             .chain(words.split_whitespace());
-        match Cli::from_words(words).and_then(from_cli).unwrap().1 {
-            Action::Start { config, .. } => config.setup,
+        match Cli::from_words(words).unwrap().command {
+            Command::Start(args) => start(&args).unwrap().setup,
             _ => panic!("not a start"),
         }
     };
@@ -305,8 +308,8 @@ fn shown(words: &str) -> Result<Show, clap::Error> {
     let words = ["rtrace", "trace"]
         .into_iter()
         .chain(words.split_whitespace());
-    match Cli::from_words(words).and_then(from_cli)?.1 {
-        Action::Show(show) => Ok(*show),
+    match Cli::from_words(words)?.command {
+        Command::Trace(args) => show(*args),
         _ => panic!("not a trace"),
     }
 }

@@ -44,7 +44,7 @@ pub struct Top {
 }
 
 /// Converts the arguments.
-pub(super) fn top(args: TopArgs) -> Result<Top, clap::Error> {
+pub fn top(args: TopArgs) -> Result<Top, clap::Error> {
     let events = EVENTS.map(|event| event.to_owned().into());
     let channel = ChannelSetup {
         events: Some(events.into()),
@@ -55,11 +55,7 @@ pub(super) fn top(args: TopArgs) -> Result<Top, clap::Error> {
     Ok(Top {
         batch: args.batch || args.once || args.json || args.input.is_some(),
         count: if args.once { Some(1) } else { args.count },
-        rows: if args.rows == 0 {
-            usize::MAX
-        } else {
-            args.rows
-        },
+        rows: args.rows,
         input: args.input.map(trace).transpose()?,
         setup: Setup {
             channels: vec![channel],

@@ -8,14 +8,13 @@ mod spec;
 mod symbols;
 mod types;
 
-use crate::options::Place;
+use crate::place::Place;
 use crate::session::leftovers;
 use crate::session::maker::Maker;
 use anyhow::{anyhow, bail, Context};
 use control::{OnClose, Tracer};
 use resolve::Refusal;
 use rtrace_input::glob;
-use serde::Serialize;
 use spec::{Spec, TRACEPOINT};
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +22,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::slice;
 use symbols::Symbols;
-use terminal::{print, print_json, say};
+use terminal::say;
 
 /// The subsystem of events that `rtrace probe` defines.
 const SUBSYSTEM: &str = "probe";
@@ -104,35 +103,9 @@ pub fn event_name(spec: &str) -> Option<String> {
     Some(resolve::event_name(&Spec::parse(spec).ok()?))
 }
 
-/// Defines events that exist until they are deleted.
-pub fn add(place: &Place, specs: &[String]) -> anyhow::Result<()> {
-    for line in define(&place.tracer()?, SUBSYSTEM, specs)? {
-        print(&format!("{line}\n"))?;
-    }
-    Ok(())
-}
-
-/// A dynamic event as JSON.
-#[derive(Serialize)]
-struct Row<'a> {
-    name: String,
-    definition: &'a str,
-}
-
-/// Prints the dynamic events.
-pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
-    let events = place.tracer()?.dynamic_events()?;
-    if json {
-        let rows = events.iter().map(|event| Row {
-            name: event.to_string(),
-            definition: &event.definition,
-        });
-        return Ok(print_json(&rows.collect::<Vec<_>>())?);
-    }
-    for event in events {
-        print(&format!("{}\n", event.definition))?;
-    }
-    Ok(())
+/// Defines events that exist until they are deleted. Returns the lines for `dynamic_events`.
+pub fn add(tracer: &Tracer, specs: &[String]) -> anyhow::Result<Vec<String>> {
+    define(tracer, SUBSYSTEM, specs)
 }
 
 /// Functions of the kernel and its modules whose names match a pattern. If the pattern begins with [`TRACEPOINT`], the
@@ -155,13 +128,13 @@ pub fn functions(place: &Place, pattern: &str) -> anyhow::Result<Vec<String>> {
 }
 
 /// Deletes events: by `SUBSYSTEM:EVENT`, or by the name of an event that [`add`] has defined.
-pub fn delete(place: &Place, names: &[String]) -> anyhow::Result<()> {
+pub fn delete(tracer: &Tracer, names: &[String]) -> anyhow::Result<()> {
     let whole = |name: &String| match name.split_once([':', '/']) {
         Some((subsystem, event)) => format!("{subsystem}/{event}"),
         None => format!("{SUBSYSTEM}/{name}"),
     };
     let names: Vec<_> = names.iter().map(whole).collect();
-    Ok(place.tracer()?.undefine(&names)?)
+    Ok(tracer.undefine(&names)?)
 }
 
 /// A function that is shown as `MODULE:NAME(...)`, once for each name under which it can be probed.

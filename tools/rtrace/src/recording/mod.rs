@@ -9,8 +9,8 @@ mod writer;
 
 use crate::compat::{self, Patterns};
 use crate::exit::{Code, FAILED, LOST};
-use crate::failure;
-use crate::options::{Place, Record};
+use crate::options::Record;
+use crate::place::Place;
 use crate::probe::Probes;
 use crate::run::launch::{begin, cannot_run, wait, Begun, End};
 use crate::run::watch::Watch;
@@ -30,7 +30,7 @@ use ctf::StreamName;
 use network::{Destination, Directory, Notice};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{self, ExitCode};
+use std::process;
 use std::sync::Arc;
 use store::{maps, Claim, Output};
 use system::session::session_option;
@@ -42,9 +42,8 @@ use workload::Run;
 use writer::Writer;
 
 /// Records, and returns the exit code.
-pub fn record(place: &Place, options: &mut Record) -> ExitCode {
-    let recorded = try_record(place, options).and_then(Recording::code);
-    ExitCode::from(recorded.unwrap_or_else(|error| failure::report(&error)))
+pub fn record(place: &Place, options: &mut Record) -> anyhow::Result<Code> {
+    try_record(place, options)?.code()
 }
 
 fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Recording<'a>> {

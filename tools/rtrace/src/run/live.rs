@@ -3,7 +3,8 @@
 //! A temporary session whose events a view reads while it records.
 
 use crate::exit::Code;
-use crate::options::{Conditions, Place};
+use crate::options::Conditions;
+use crate::place::Place;
 use crate::run::watch::Watch;
 use crate::run::workload::{Event, Run};
 use crate::session::advice;

@@ -11,7 +11,6 @@ mod interrupts;
 mod lines;
 pub mod mounts;
 
-use crate::options::Place;
 use control::{BufferSize, Session};
 use lines::Line;
 use std::collections::HashSet;
@@ -51,11 +50,6 @@ const KINDS: [(&str, &str, Find); 7] = [
     (mounts::MOUNT, "mounts", mounts::mounts),
     (mounts::CGROUP, "cgroups", mounts::cgroups),
 ];
-
-/// `rtrace state`: records the state in the session that was given.
-pub fn state(place: &Place) -> anyhow::Result<()> {
-    record(&place.session()?)
-}
 
 /// Records the state in an active session. If a part cannot be read, reports this and leaves the part out.
 pub fn record(session: &Session) -> anyhow::Result<()> {

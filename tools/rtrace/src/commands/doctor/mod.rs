@@ -4,7 +4,9 @@
 
 mod machine;
 
-use crate::options::Place;
+use crate::args::DoctorArgs;
+use crate::exit::{Code, DAMAGED, DONE};
+use crate::place::Place;
 use control::{Tracer, DEBUGFS, DEFAULT_SESSION};
 use machine::{Key, Machine, SecureBoot, MOK};
 use rustix::fs::{access, Access};
@@ -69,9 +71,9 @@ struct Row<'a> {
     fix: Option<&'a String>,
 }
 
-/// Prints every check, and the one command to run next. Returns whether all checks are good.
-pub fn doctor(place: &Place, root: &Path, json: bool) -> anyhow::Result<bool> {
-    let machine = Machine::at(root);
+/// Prints every check, and the one command to run next. The exit code says whether all checks are good.
+pub fn doctor(place: &Place, args: &DoctorArgs) -> anyhow::Result<Code> {
+    let machine = Machine::at(&args.root);
     let is_usual = [DEBUGFS, OWN]
         .iter()
         .any(|usual| place.debugfs == Path::new(usual));
@@ -103,8 +105,11 @@ pub fn doctor(place: &Place, root: &Path, json: bool) -> anyhow::Result<bool> {
     if let Some(kind) = machine.container() {
         checks.push(("container", container(&kind, &debugfs)));
     }
-    let well = !checks.iter().any(|(_, finding)| matches!(finding, Bad(..)));
-    if json {
+    let code = match checks.iter().any(|(_, finding)| matches!(finding, Bad(..))) {
+        true => DAMAGED,
+        false => DONE,
+    };
+    if args.json {
         let rows = checks.iter().map(|(check, finding)| match finding {
             Good(what) => Row {
                 check,
@@ -126,7 +131,7 @@ pub fn doctor(place: &Place, root: &Path, json: bool) -> anyhow::Result<bool> {
             },
         });
         print_json(&rows.collect::<Vec<_>>())?;
-        return Ok(well);
+        return Ok(code);
     }
     let mut out = String::new();
     let mut next = None;
@@ -148,7 +153,7 @@ pub fn doctor(place: &Place, root: &Path, json: bool) -> anyhow::Result<bool> {
         writeln!(out, "\nnext: {next}")?;
     }
     print(&out)?;
-    Ok(well)
+    Ok(code)
 }
 
 /// Checks that the user may record: that `enable` is writable.

@@ -4,7 +4,8 @@
 
 mod vmcore;
 
-use crate::options::{Place, Recover, RecoverFrom};
+use crate::args::RecoverArgs;
+use crate::place::Place;
 use anyhow::{bail, Context};
 use recovery::dump;
 use recovery::recovered::{self, Recovered};
@@ -17,27 +18,24 @@ use terminal::{bytes, say, tell};
 use vmcore::Vmcore;
 
 /// Recovers the buffers and writes them to a directory.
-pub fn recover(place: &Place, options: &Recover) -> anyhow::Result<()> {
-    let (dir, access) = (&options.dir, options.access);
-    match &options.source {
-        RecoverFrom::Reserved { channel, keep } => from_region(place, channel, *keep, dir, access),
-        RecoverFrom::Vmcore(file) => from_dump(file, place.session.as_deref(), dir, access)
-            .with_context(|| file.display().to_string()),
+pub fn recover(place: &Place, args: &RecoverArgs) -> anyhow::Result<()> {
+    match &args.vmcore {
+        None => from_region(place, args),
+        Some(file) => {
+            let session = place.session.as_deref();
+            from_dump(file, session, &args.output, args.access.access())
+                .with_context(|| file.display().to_string())
+        }
     }
 }
 
 /// Writes the trace that the last boot left in the reserved memory of a channel. Frees that memory if no part of it is
 /// damaged: another version or another program may read more.
-fn from_region(
-    place: &Place,
-    channel: &str,
-    keep: bool,
-    dir: &Path,
-    access: Access,
-) -> anyhow::Result<()> {
+fn from_region(place: &Place, args: &RecoverArgs) -> anyhow::Result<()> {
+    let (dir, access) = (&args.output, args.access.access());
     let session = place.session()?;
-    let Some(channel) = session.channel(channel)? else {
-        bail!("channel `{channel}` does not exist");
+    let Some(channel) = session.channel(&args.channel)? else {
+        bail!("channel `{}` does not exist", args.channel);
     };
     let Some(memory) = channel.recovered()? else {
         bail!(
@@ -54,7 +52,7 @@ fn from_region(
     })?;
     let is_damaged = report(dir, recovered::write(&region, dir, access)?);
     match is_damaged {
-        _ if keep => {}
+        _ if args.keep_memory => {}
         true => say(format_args!(
             "parts are damaged, so the memory of channel `{}` keeps the trace: {free} deletes it",
             channel.name()

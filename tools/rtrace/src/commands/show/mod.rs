@@ -18,14 +18,14 @@ pub mod wanted;
 mod watched;
 mod who;
 
-use crate::exit::Code;
-use crate::failure;
-use crate::options::{Input, Place, Show};
+use crate::args::{self, ReportArgs, ShowArgs};
+use crate::exit::{Code, DONE};
+use crate::options::{self, Input, Show};
+use crate::place::Place;
 use crate::run::launch::cannot_run;
 use crate::run::live;
 use crate::run::workload;
 use crate::session::setup::Setup;
-use analysis::choice::Choice as Part;
 use analysis::loss::Account;
 use analysis::pass::each;
 use analysis::text::totals;
@@ -40,7 +40,7 @@ use std::ffi::OsString;
 use std::io::{stdout, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::{self, Command, ExitCode};
+use std::process::{self, Command};
 use store::Trace;
 use system::signals::Signals;
 use terminal::{progress, say};
@@ -52,9 +52,9 @@ trait Printer: View {
     fn account(&self) -> &Account;
 }
 
-/// Prints the calls of functions of the chosen part of the trace in a directory, or a table of the functions with
-/// `summary` rows.
-pub fn graph(dir: &Path, choice: Part, summary: Option<usize>) -> anyhow::Result<()> {
+/// `rtrace report --graph`: prints the calls of functions of the chosen part of a trace, or a table of the functions.
+pub fn graph(args: &ReportArgs) -> anyhow::Result<()> {
+    let dir = &args::trace(args.dir.clone())?;
     let trace = Trace::open(dir)?;
     if !graph::is_in(&trace.metadata) {
         bail!(
@@ -62,28 +62,25 @@ pub fn graph(dir: &Path, choice: Part, summary: Option<usize>) -> anyhow::Result
             dir.display()
         );
     }
-    let graph = Graph::new(Output::open(None, false)?).summary(summary);
-    let graph = graph.of(dir, Account::of(&trace)).only(choice);
+    let rows = args.summary.then_some(args.rows);
+    let graph = Graph::new(Output::open(None, false)?).summary(rows);
+    let graph = graph.of(dir, Account::of(&trace)).only(args.choice());
     recorded(&trace, graph, None)
 }
 
 /// Prints a trace, and returns the exit code.
-pub fn show(place: &Place, options: &mut Show) -> ExitCode {
-    let shown = try_show(place, options);
-    ExitCode::from(shown.unwrap_or_else(|error| failure::report(&error)))
-}
-
-fn try_show(place: &Place, options: &mut Show) -> anyhow::Result<Code> {
+pub fn show(place: &Place, args: ShowArgs) -> anyhow::Result<Code> {
+    let mut options = options::show(args)?;
     if let Input::Live { setup, .. } = &mut options.input {
         filter(place, setup, &options.filters)?;
     }
-    let options = &*options;
+    let options = &options;
     match &options.input {
         Input::Recorded(dir) => {
             let trace = Trace::open(dir)?;
             let output = Output::open(options.output.as_deref(), options.force)?;
             let lines = lines(output, options).with(Account::of(&trace));
-            recorded(&trace, lines, options.output.as_deref()).map(|()| 0)
+            recorded(&trace, lines, options.output.as_deref()).map(|()| DONE)
         }
         Input::Received {
             address,
@@ -92,7 +89,7 @@ fn try_show(place: &Place, options: &mut Show) -> anyhow::Result<Code> {
         } => {
             let security = security.client().map_err(Error::msg)?;
             let peer = Peer::new(address.clone(), security);
-            received(&peer, name.clone(), options).map(|()| 0)
+            received(&peer, name.clone(), options).map(|()| DONE)
         }
         Input::Live { setup, command } => live(place, setup, command.as_ref(), options),
     }

@@ -11,7 +11,9 @@ mod tally;
 
 pub use table::Column;
 
-use crate::options::{Place, Top};
+use crate::args::TopArgs;
+use crate::options::{self, Top};
+use crate::place::Place;
 use crate::run::live;
 use analysis::loss::Account;
 use analysis::pass::each;
@@ -28,7 +30,8 @@ use store::Trace;
 use terminal::say;
 
 /// Shows tables until their number is reached, or the user ends it.
-pub fn top(place: &Place, options: &Top) -> anyhow::Result<()> {
+pub fn top(place: &Place, args: TopArgs) -> anyhow::Result<()> {
+    let options = &options::top(args)?;
     if let Some(dir) = &options.input {
         return recorded(dir, options);
     }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtrace report`.
+
+use crate::args::{trace, ReportArgs};
+use crate::report::{self, Output};
+use analysis::choice::Choice;
+use analysis::syscalls::By;
+use analysis::Question;
+use export::Target;
+
+/// Prints a summary of a trace, or the answers to questions about it.
+pub fn report(args: ReportArgs) -> anyhow::Result<()> {
+    let questions = questions(&args);
+    // The path alone ends at `to`, and needs what happened before.
+    let is_path = args.critical_path.is_some();
+    let choice = Choice {
+        to: args.to.filter(|_| !is_path),
+        ..args.choice()
+    };
+    let output = match args.html {
+        Some(file) => Output::Page(Target::named(file, args.force)),
+        None if args.serve => Output::Served,
+        None if args.json => Output::Json,
+        None => Output::Text { rows: args.rows },
+    };
+    report::report(&trace(args.dir)?, &questions, &choice, &output)
+}
+
+fn questions(args: &ReportArgs) -> Vec<Question> {
+    let by = match (args.by_process, args.by_name) {
+        (true, _) => By::Process,
+        (_, true) => By::Name,
+        _ => By::Call,
+    };
+    let questions = [
+        args.syscalls.then_some(Question::Syscalls { by }),
+        args.latency.then_some(Question::Latency),
+        args.threads
+            .then_some(Question::Threads { sort: args.sort }),
+        args.cpu.then_some(Question::Cpu),
+        args.irq.then_some(Question::Irq),
+        args.io.then_some(Question::Io),
+        args.locks.then_some(Question::Locks),
+        args.profile.then_some(Question::Profile),
+        args.maps.then_some(Question::Maps),
+        args.aux.then_some(Question::Aux),
+        args.critical_path
+            .map(|tid| Question::CriticalPath { tid, to: args.to }),
+    ];
+    questions.into_iter().flatten().collect()
+}

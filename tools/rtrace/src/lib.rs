@@ -13,7 +13,6 @@ mod complete;
 mod exit;
 mod failure;
 mod newest;
-mod options;
 mod place;
 mod probe;
 mod recipes;
@@ -28,8 +27,8 @@ use args::{wrong, Cli, Command, SessionCommand};
 use clap::CommandFactory;
 use clap_complete::CompleteEnv;
 use commands::{
-    control, count, diff, doctor, export, latency, list, mark, profile, query, recover, sessions,
-    show, snapshot, status, top,
+    control, count, diff, doctor, export, latency, list, mark, profile, query, record, recover,
+    sessions, show, snapshot, status, top,
 };
 use exit::{Code, DONE};
 use place::Place;
@@ -60,14 +59,11 @@ fn run(cli: Cli) -> anyhow::Result<Code> {
         .into());
     }
     match cli.command {
-        Command::Record(args) => {
-            let mut record = options::record(*args, place.session.is_some())?;
-            return recording::record(place, &mut record);
-        }
+        Command::Record(args) => return record::record(place, *args),
         Command::Profile(args) => return profile::profile(place, *args),
         Command::Latency(args) => return latency::latency(place, args),
         Command::Trace(args) => return show::show(place, *args),
-        Command::Count(args) => return count::count(place, *args),
+        Command::Count(args) => return count::count(place, &args),
         Command::Doctor(args) => return doctor::doctor(place, &args),
         Command::Top(args) => top::top(place, args),
         Command::Report(args) if args.graph => show::graph(&args),

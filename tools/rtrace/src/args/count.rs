@@ -2,9 +2,9 @@
 
 //! `rtrace count`, as typed.
 
-use super::setup::function;
-use super::{filter, pattern, rows};
+use super::rows;
 use crate::complete;
+use crate::session::values::{filter, function, pattern};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use std::ffi::OsString;

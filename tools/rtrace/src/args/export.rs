@@ -2,8 +2,8 @@
 
 //! `rtrace export`, as typed.
 
-use super::setup::pattern;
 use crate::complete;
+use crate::session::values::pattern;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;

@@ -2,8 +2,8 @@
 
 //! `rtrace list`, as typed.
 
-use super::setup::pattern;
 use crate::complete;
+use crate::session::values::pattern;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 

@@ -9,12 +9,14 @@ mod hints;
 mod latency;
 mod list;
 mod network;
+mod places;
 mod probe;
 mod profile;
 mod query;
 mod record;
 mod report;
 mod session;
+pub mod settings;
 mod setup;
 mod show;
 mod top;
@@ -25,8 +27,9 @@ pub use export::{ExportArgs, ExportChoiceArgs, ExportFileArgs, ExportFormat};
 pub use latency::LatencyArgs;
 pub use list::ListArgs;
 pub use network::NetworkArgs;
+pub use places::Filtered;
 pub use probe::ProbeArgs;
-pub use profile::ProfileArgs;
+pub use profile::{Pace, ProfileArgs};
 pub use query::{QueryArgs, QueryFormat};
 pub use record::RecordArgs;
 pub use report::ReportArgs;
@@ -34,17 +37,16 @@ pub use session::{
     MarkArgs, RecoverArgs, SessionCommand, SessionCreateArgs, SnapshotArgs, StartArgs, StateArgs,
     StatusArgs,
 };
-pub use setup::{
-    aux_size, filter, frequency, pattern, ChoiceArgs, Filtered, FunctionArgs, SetupArgs,
-};
+pub use setup::{ChoiceArgs, FunctionArgs, SetupArgs};
 pub use show::ShowArgs;
-pub use top::TopArgs;
+pub use top::{Column, TopArgs};
 
 use crate::{complete, newest};
 use clap::error::ErrorKind;
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
-use setup::Places;
+use places::Places;
+use rtrace_input::glob;
 use std::ffi::OsString;
 use std::num::ParseIntError;
 use std::path::PathBuf;
@@ -230,6 +232,19 @@ pub fn wrong(what: impl std::fmt::Display) -> clap::Error {
 pub fn trace(dir: Option<PathBuf>) -> Result<PathBuf, clap::Error> {
     let missing = |what| Cli::command().error(ErrorKind::MissingRequiredArgument, what);
     newest::or_newest(dir).map_err(missing)
+}
+
+/// Number of bytes of the longest name that the kernel keeps of a thread.
+const LONGEST_COMM: usize = 15;
+
+/// Parses a pattern of names of threads. A pattern that no name can match is a mistake.
+fn comm(pattern: &str) -> Result<String, String> {
+    match glob::shortest(pattern) {
+        ..=LONGEST_COMM => Ok(pattern.to_owned()),
+        _ => Err(format!(
+            "the name of a thread has at most {LONGEST_COMM} bytes: longer ones are cut"
+        )),
+    }
 }
 
 /// Parses the maximum number of rows in a table; 0 stands for all.

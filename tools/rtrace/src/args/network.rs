@@ -34,7 +34,13 @@ pub struct NetworkArgs {
 
 impl NetworkArgs {
     /// The protection.
-    pub fn security(self) -> Security<Credentials> {
-        Security::new(self.ca, self.cert, self.key, self.plain)
+    pub fn security(&self) -> Security<Credentials> {
+        let Self {
+            ca,
+            cert,
+            key,
+            plain,
+        } = self;
+        Security::new(ca.clone(), cert.clone(), key.clone(), *plain)
     }
 }

@@ -2,9 +2,9 @@
 
 //! `rtrace profile`, as typed.
 
-use super::{frequency, rows, AccessArgs};
-use crate::commands::profile::Pace;
-use clap::Args;
+use super::{rows, AccessArgs};
+use crate::session::values::frequency;
+use clap::{Args, ValueEnum};
 use control::BufferSize;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -93,4 +93,26 @@ pub struct ProfileArgs {
     /// Command to run meanwhile
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Trigger of the samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pace {
+    /// Cycles of the processor.
+    Cycles,
+    /// A timer.
+    CpuClock,
+}
+
+impl Pace {
+    /// The triggers, the most complete one first.
+    pub const ALL: [Self; 2] = [Self::Cycles, Self::CpuClock];
+
+    /// The event that the trigger fires.
+    pub fn event(self) -> &'static str {
+        match self {
+            Self::Cycles => "profile:profile_cycles",
+            Self::CpuClock => "profile:profile_cpu_clock",
+        }
+    }
 }

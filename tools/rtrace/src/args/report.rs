@@ -2,8 +2,7 @@
 
 //! `rtrace report`, as typed.
 
-use super::rows;
-use super::setup::comm;
+use super::{comm, rows};
 use crate::complete;
 use analysis::choice::Choice;
 use analysis::Sort;

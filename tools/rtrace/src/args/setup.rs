@@ -2,15 +2,14 @@
 
 //! Settings of a recording, as typed: the options that `rtrace record`, `rtrace start` and `rtrace trace` share.
 
+use super::places::Places;
 use crate::complete;
 use crate::session::channels::ChannelArg;
-use clap::{ArgMatches, Args};
+use crate::session::values::{aux_size, filter, frequency, function, pattern};
+use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use control::BufferSize;
-use rtrace_input::glob;
-use std::ops::Range;
 use std::path::PathBuf;
-use system::quantity;
 
 /// Choice of events, of tasks, and of the size of the buffers.
 #[derive(Debug, Args)]
@@ -221,138 +220,4 @@ pub struct SetupArgs {
         "notrace"
     ])]
     pub config: Option<PathBuf>,
-}
-
-/// A size of an AUX area, as the kernel takes it.
-pub fn aux_size(text: &str) -> Result<u64, String> {
-    match quantity::size(text)? {
-        size if size == 0 || size.is_power_of_two() && size >= 4096 => Ok(size),
-        _ => Err("expected 0 or a power of two of at least 4K".to_owned()),
-    }
-}
-
-/// Position of each pattern: the number of `--channel` options before it.
-#[derive(Clone, Debug, Default)]
-pub struct Places {
-    /// For each -e.
-    pub events: Vec<usize>,
-    /// For each -x.
-    pub exclude: Vec<usize>,
-    /// For each --filter: the option before it.
-    pub filters: Vec<Filtered>,
-}
-
-/// The events that a --filter applies to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Filtered {
-    /// The patterns of the -e before it, as a range of all patterns. Empty if no -e and no -k stands before it.
-    Patterns(Range<usize>),
-    /// The -k with this index.
-    Probe(usize),
-}
-
-impl Places {
-    /// Reads the positions from the command line of a subcommand.
-    pub fn of(matches: &ArgMatches) -> Self {
-        let indices = |id| -> Vec<usize> { matches.indices_of(id).into_iter().flatten().collect() };
-        // Some commands have no --channel.
-        let channels = match matches.try_contains_id("channels") {
-            Ok(_) => indices("channels"),
-            Err(_) => Vec::new(),
-        };
-        let places = |id| {
-            let before = |at: usize| channels.iter().filter(|channel| **channel < at).count();
-            indices(id).into_iter().map(before).collect()
-        };
-        Self {
-            events: places("events"),
-            exclude: places("exclude"),
-            filters: filters(matches),
-        }
-    }
-}
-
-/// The nearest -e or -k before each --filter.
-fn filters(matches: &ArgMatches) -> Vec<Filtered> {
-    // Some commands have no -k.
-    let indices = |id| -> Vec<usize> {
-        let known = matches.try_contains_id(id).is_ok();
-        let indices = known.then(|| matches.indices_of(id)).flatten();
-        indices.into_iter().flatten().collect()
-    };
-    let mut options = Vec::new();
-    let events = indices("events");
-    let mut end = 0;
-    for values in matches
-        .get_occurrences::<String>("events")
-        .into_iter()
-        .flatten()
-    {
-        let begin = end;
-        end += values.count();
-        options.push((events[begin], Filtered::Patterns(begin..end)));
-    }
-    let probes = indices("probes").into_iter().enumerate();
-    options.extend(probes.map(|(probe, at)| (at, Filtered::Probe(probe))));
-    let before = |filter: usize| {
-        let before = options.iter().filter(|(at, _)| *at < filter);
-        let nearest = before.max_by_key(|(at, _)| *at);
-        nearest.map_or(Filtered::Patterns(0..0), |(_, found)| found.clone())
-    };
-    indices("filters").into_iter().map(before).collect()
-}
-
-/// Parses one pattern of events or functions, the text between two commas. White space would end it in `set_event`.
-pub fn pattern(word: &str) -> Result<String, String> {
-    let is_set = word.trim_start_matches('!').starts_with('%');
-    if word.is_empty() || word == "!" {
-        Err("the pattern is empty".to_owned())
-    } else if word.contains(char::is_whitespace) {
-        Err("the pattern contains white space: separate patterns by commas".to_owned())
-    } else if is_set && decode::chosen(word.trim_start_matches('!')).is_empty() {
-        let sets = decode::SETS.map(|set| format!("%{set}")).join(", ");
-        Err(format!("unknown set of system calls: the sets are {sets}"))
-    } else {
-        Ok(word.to_owned())
-    }
-}
-
-/// Number of bytes of the longest name that the kernel keeps of a thread.
-const LONGEST_COMM: usize = 15;
-
-/// Parses a pattern of names of threads. A pattern that no name can match is a mistake.
-pub(super) fn comm(pattern: &str) -> Result<String, String> {
-    match glob::shortest(pattern) {
-        ..=LONGEST_COMM => Ok(pattern.to_owned()),
-        _ => Err(format!(
-            "the name of a thread has at most {LONGEST_COMM} bytes: longer ones are cut"
-        )),
-    }
-}
-
-/// Parses the number of samples per second.
-pub fn frequency(word: &str) -> Result<u32, &'static str> {
-    let frequency = word.parse().ok();
-    frequency
-        .filter(|frequency| (1..=100_000).contains(frequency))
-        .ok_or("expected a number of samples per second from 1 to 100000; -T traces functions")
-}
-
-/// Parses one pattern of functions.
-pub(super) fn function(word: &str) -> Result<String, String> {
-    if word.starts_with('!') {
-        return Err(
-            "-N already excludes these functions: write the pattern without `!`".to_owned(),
-        );
-    }
-    pattern(word)
-}
-
-/// Parses one filter. The kernel takes an empty filter and `0` for "no filter", and would record all events.
-pub fn filter(expression: &str) -> Result<String, &'static str> {
-    match expression.trim() {
-        "" => Err("the filter is empty; without --filter all events are recorded"),
-        "0" => Err("a filter compares a field with a value; `0` would record all events"),
-        _ => Ok(expression.to_owned()),
-    }
 }

@@ -2,8 +2,7 @@
 
 //! `rtrace trace`, as typed.
 
-use super::setup::comm;
-use super::{rows, ChoiceArgs, NetworkArgs};
+use super::{comm, rows, ChoiceArgs, NetworkArgs};
 use crate::complete;
 use clap::{ArgGroup, Args};
 use clap_complete::engine::ArgValueCompleter;

@@ -3,9 +3,8 @@
 //! `rtrace top`, as typed.
 
 use super::rows;
-use crate::commands::top::Column;
 use crate::complete;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -61,6 +60,25 @@ pub struct TopArgs {
     #[arg(short, long, value_name = "DIR", num_args = 0..=1)]
     #[arg(add = ArgValueCompleter::new(complete::traces))]
     pub input: Option<Option<PathBuf>>,
+}
+
+/// Columns by which a table can be sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Column {
+    /// Time on a CPU.
+    Cpu,
+    /// How often the thread got a CPU.
+    Switches,
+    /// How often it was woken.
+    Wakeups,
+    /// The longest wait for a CPU after a wake-up.
+    Wait,
+    /// System calls.
+    Calls,
+    /// System calls that failed.
+    Errors,
+    /// Thread id, the smallest first.
+    Tid,
 }
 
 /// Parses the time from table to table.

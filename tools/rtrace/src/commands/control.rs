@@ -2,8 +2,8 @@
 
 //! `rtrace start`, `rtrace stop`, `rtrace session free` and `rtrace session reset`.
 
-use crate::args::StartArgs;
-use crate::options;
+use crate::args::settings::{self, add_state, without_probes};
+use crate::args::{wrong, StartArgs};
 use crate::place::Place;
 use crate::session::advice;
 use crate::session::channels::ChannelSetup;
@@ -13,14 +13,14 @@ use crate::session::patience::{self, Patience};
 use crate::session::temporary::Temporary;
 use crate::state;
 use anyhow::bail;
-use control::{LiveTrace, Session, DEFAULT_SESSION};
+use control::{LiveTrace, Mode, Session, DEFAULT_SESSION};
 use system::session::session_option;
 use system::Error;
 use terminal::{conclude, say, tell};
 
 /// Starts a new trace. With --ensure, creates a missing session, and leaves alone one that records.
 pub fn start(place: &Place, args: &StartArgs) -> anyhow::Result<()> {
-    let Config { setup, session } = &options::start(args)?;
+    let Config { setup, session } = &config(args)?;
     let ensure = args.ensure;
     let tracer = place.tracer()?;
     let name = match (&place.session, session) {
@@ -72,6 +72,24 @@ pub fn start(place: &Place, args: &StartArgs) -> anyhow::Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The settings of the arguments.
+pub fn config(args: &StartArgs) -> Result<Config, clap::Error> {
+    let mode = match (args.overwrite, args.discard) {
+        (true, _) => Some(Mode::Overwrite),
+        (_, true) => Some(Mode::Discard),
+        _ => None,
+    };
+    let mut config = settings::config(&args.setup)?;
+    config.setup.fill(mode, args.setup.choice.buffer);
+    add_state(&mut config.setup)?;
+    if let Some(only) = &config.setup.tasks.only_command {
+        let what = "`only` needs the COMMAND of `rtrace record`: `rtrace start` runs no command";
+        return Err(wrong(only.wrong(what)));
+    }
+    without_probes(&config.setup.maps)?;
+    Ok(config)
 }
 
 /// Whether some of the channels do not exist yet. The error is for a channel that would record nothing.

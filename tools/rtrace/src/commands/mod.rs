@@ -13,10 +13,13 @@ pub mod mark;
 pub mod probe;
 pub mod profile;
 pub mod query;
+pub mod record;
 pub mod recover;
 pub mod report;
 pub mod sessions;
 pub mod show;
 pub mod snapshot;
 pub mod status;
+#[cfg(test)]
+mod tests;
 pub mod top;

@@ -2,84 +2,99 @@
 
 //! `rtrace profile`: samples of what the CPUs do, recorded and summarised.
 
-use crate::args::ProfileArgs;
+use crate::args::{Pace, ProfileArgs};
 use crate::exit::Code;
 use crate::failure;
-use crate::options::{self, Profile};
 use crate::place::Place;
-use crate::recording::record;
-use crate::report::report;
+use crate::recording::{new_directory, record, Record};
+use crate::report::{report, Output};
+use crate::run::condition::Conditions;
+use crate::session::channels::ChannelSetup;
+use crate::session::setup::Setup;
+use crate::session::tasks::Tasks;
 use analysis::choice::Choice;
 use analysis::Question;
-use anyhow::bail;
-use clap::ValueEnum;
+use anyhow::{bail, Context};
+use control::{BufferSize, Mode, FIRST_CHANNEL};
 use ctf::METADATA;
-use network::Directory;
+use network::{Destination, Directory};
 use std::path::Path;
 
-/// Trigger of the samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Pace {
-    /// Cycles of the processor.
-    Cycles,
-    /// A timer.
-    CpuClock,
-}
-
-impl Pace {
-    /// The triggers, the most complete one first.
-    const ALL: [Self; 2] = [Self::Cycles, Self::CpuClock];
-
-    /// The event that the trigger fires.
-    fn event(self) -> &'static str {
-        match self {
-            Self::Cycles => "profile:profile_cycles",
-            Self::CpuClock => "profile:profile_cpu_clock",
-        }
-    }
-}
+/// Contexts recorded with each sample.
+const CONTEXTS: [&str; 5] = ["pid", "tid", "comm", "callstack-kernel", "callstack-user"];
 
 /// Records, prints the profile, and returns the exit code of the recording.
 pub fn profile(place: &Place, args: ProfileArgs) -> anyhow::Result<Code> {
-    let mut options = options::profile(args);
-    choose(place, &mut options)?;
+    let event = event(place, args.by)?;
+    let output = match args.json {
+        true => Output::Json,
+        false => Output::Text { rows: args.rows },
+    };
+    let mut options = options(args);
+    options.setup.record_also(event.to_owned());
     // The recording refuses a named directory that has a trace already. That trace is not of this recording.
-    let was_there = options.record.is_named && trace_in(&options).is_some();
-    let recorded = record(place, &mut options.record);
+    let was_there = options.is_named && trace_in(&options).is_some();
+    let recorded = record(place, &mut options);
     let code = recorded.unwrap_or_else(|error| failure::report(&error));
-    let dir = trace_in(&options).filter(|_| !was_there);
-    if let Some(dir) = dir {
-        report(
-            dir,
-            &[Question::Profile],
-            &Choice::default(),
-            &options.output,
-        )?;
+    if let Some(dir) = trace_in(&options).filter(|_| !was_there) {
+        report(dir, &[Question::Profile], &Choice::default(), &output)?;
     }
     Ok(code)
 }
 
+/// The recording, without the event of the samples.
+fn options(args: ProfileArgs) -> Record {
+    let is_only = !args.command.is_empty() && !args.all_cpus && args.pids.is_empty();
+    let mut setup = Setup {
+        contexts: Some(CONTEXTS.map(str::to_owned).to_vec().into()),
+        cpus: args.cpus.map(Into::into),
+        sample_frequency: Some(args.freq.into()),
+        tasks: Tasks::new(&args.pids, is_only),
+        channels: vec![ChannelSetup::named(FIRST_CHANNEL)],
+        ..Setup::default()
+    };
+    let size = args.buffer.unwrap_or(BufferSize::DEFAULT);
+    setup.fill(Some(Mode::Discard), Some(size));
+    Record {
+        setup,
+        conditions: Conditions {
+            duration: args.duration,
+            ..Conditions::default()
+        },
+        probes: Vec::new(),
+        session: None,
+        is_named: args.output.is_some(),
+        destination: Destination::Directory(Directory {
+            path: args.output.unwrap_or_else(new_directory),
+            options: args.access.output(),
+        }),
+        symbols: true,
+        debuginfod: args.debuginfod,
+        fail_on_loss: false,
+        command: args.command,
+    }
+}
+
 /// The directory of the profile, if a trace is in it.
-fn trace_in(options: &Profile) -> Option<&Path> {
-    let Directory { path, .. } = options.record.destination.directory()?;
+fn trace_in(options: &Record) -> Option<&Path> {
+    let Directory { path, .. } = options.destination.directory()?;
     path.join(METADATA).exists().then_some(path)
 }
 
-/// Adds the event of the trigger to the recording.
-fn choose(place: &Place, options: &mut Profile) -> anyhow::Result<()> {
+/// The event of a trigger; without one, that of the best trigger that this machine has.
+fn event(place: &Place, pace: Option<Pace>) -> anyhow::Result<&'static str> {
     let available = place.tracer()?.available_events()?;
     let is_there = |pace: &Pace| available.iter().any(|name| name == pace.event());
-    let pace = match options.pace {
+    match pace {
         Some(pace) if !is_there(&pace) => bail!(
             "there is no event {}: this machine cannot count cycles (few virtual machines can), or the module is older than this command",
             pace.event()
         ),
-        Some(pace) => Some(pace),
-        None => Pace::ALL.into_iter().find(is_there),
-    };
-    let Some(pace) = pace else {
-        bail!("the module has no events for samples: it is older than this command");
-    };
-    options.record.setup.record_also(pace.event().to_owned());
-    Ok(())
+        Some(pace) => Ok(pace.event()),
+        None => {
+            let best = Pace::ALL.into_iter().find(is_there);
+            let best = best.context("the module has no events for samples: it is older than this command")?;
+            Ok(best.event())
+        }
+    }
 }

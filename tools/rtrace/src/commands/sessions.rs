@@ -2,8 +2,8 @@
 
 //! `rtrace session`.
 
+use crate::args::settings::{maps, without_probes};
 use crate::args::SessionCreateArgs;
-use crate::options::{maps, without_probes};
 use crate::place::Place;
 use control::{LiveTrace, Session};
 use serde::Serialize;

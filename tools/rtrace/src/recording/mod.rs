@@ -9,18 +9,20 @@ mod writer;
 
 use crate::compat::{self, Patterns};
 use crate::exit::{Code, FAILED, LOST};
-use crate::options::Record;
 use crate::place::Place;
 use crate::probe::Probes;
-use crate::run::launch::{begin, cannot_run, wait, Begun, End};
+use crate::run::condition::Conditions;
+use crate::run::launch::{self, begin, wait, Begun, End};
 use crate::run::watch::Watch;
-use crate::run::workload;
+use crate::run::workload::Run;
 use crate::session::advice;
 use crate::session::channels::ChannelSetup;
 use crate::session::earlier::Earlier;
+use crate::session::given::Given;
 use crate::session::maker::Maker;
 use crate::session::on_drop::{FreeOnDrop, StopOnDrop};
 use crate::session::patience;
+use crate::session::setup::Setup;
 use crate::session::tasks::threads;
 use crate::session::temporary::Temporary;
 use anyhow::{bail, Context};
@@ -29,17 +31,47 @@ use control::{LiveTrace, Session};
 use ctf::StreamName;
 use network::{Destination, Directory, Notice};
 use rustix::pipe::{pipe_with, PipeFlags};
+use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
 use store::{maps, Claim, Output};
 use system::session::session_option;
 use system::signals::Signals;
-use system::Error;
+use system::{time, Error};
 use terminal::{bytes, conclude, say, tell};
 use uuid::Uuid;
-use workload::Run;
 use writer::Writer;
+
+/// A recording.
+pub struct Record {
+    /// Settings of the session.
+    pub setup: Setup,
+    /// Conditions that end the recording or cause a snapshot.
+    pub conditions: Conditions,
+    /// Specifications of the probe events that the recording defines.
+    pub probes: Vec<String>,
+    /// Name of the session that the recording makes, if the user named it.
+    pub session: Option<Given<String>>,
+    /// Whether the user named the destination. Otherwise it is a directory named after the time.
+    pub is_named: bool,
+    /// Destination of the trace.
+    pub destination: Destination,
+    /// Whether the names of functions are written with the trace.
+    pub symbols: bool,
+    /// Whether debuginfod servers are asked for names that this machine does not know.
+    pub debuginfod: bool,
+    /// Whether losses are a failure.
+    pub fail_on_loss: bool,
+    /// The command to run, with its arguments; empty, if there is none.
+    pub command: Vec<OsString>,
+}
+
+/// The directory of a recording for which the user named none.
+pub fn new_directory() -> PathBuf {
+    format!("rtrace-{}", time::name_of_now()).into()
+}
 
 /// Records, and returns the exit code.
 pub fn record(place: &Place, options: &mut Record) -> anyhow::Result<Code> {
@@ -71,17 +103,17 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     }
     options.destination.check_credentials()?;
     // Checked first, before rtrace makes a session or starts a thread in vain.
-    if let Some((program, _)) = &options.command {
-        match workload::find(program) {
-            Err(error) => return Ok(Recording::NotBegun(cannot_run(program, &error))),
-            Ok(path) if compat::is_32_bit(&path) && Patterns::of(&options.setup).miss_compat() => {
-                say(format_args!(
-                    "{} is a 32-bit program: no -e matches its system calls (add -e 'compat_*')",
-                    path.display()
-                ));
-            }
-            Ok(_) => {}
+    match launch::find(&options.command) {
+        Err(code) => return Ok(Recording::NotBegun(code)),
+        Ok(Some(path))
+            if compat::is_32_bit(&path) && Patterns::of(&options.setup).miss_compat() =>
+        {
+            say(format_args!(
+                "{} is a 32-bit program: no -e matches its system calls (add -e 'compat_*')",
+                path.display()
+            ));
         }
+        Ok(_) => {}
     }
     let servers = options.debuginfod.then(symbols::Servers::new).transpose()?;
     if let Some(Directory { path, options }) = directory {

@@ -2,9 +2,8 @@
 
 //! `rtrace record --snapshot-on`: a flight recorder that writes a snapshot when a condition occurs.
 
-use crate::options::Record;
 use crate::recording::snapshot;
-use crate::recording::{say_nothing, Recording, Verdict};
+use crate::recording::{say_nothing, Record, Recording, Verdict};
 use crate::run::condition::Happened;
 use crate::run::launch::Begun;
 use crate::run::workload::Event;

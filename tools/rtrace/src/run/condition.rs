@@ -2,7 +2,6 @@
 
 //! Conditions of `--until` and `--snapshot-on`.
 
-use crate::options::Conditions;
 use crate::run::map_limit::MapLimit;
 use control::Session;
 use regex::Regex;
@@ -11,6 +10,7 @@ use rtrace_input::trigger::Action;
 use rustix::process::Signal;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 use system::Error;
 
 /// Something that may happen during a recording.
@@ -31,6 +31,22 @@ pub enum Condition {
     Signal(Signal),
     /// The command ends with a status other than 0.
     Failure,
+}
+
+/// Conditions that end a recording or cause a snapshot.
+#[derive(Debug, Default)]
+pub struct Conditions {
+    /// Conditions that end the recording.
+    pub until: Vec<Condition>,
+    /// Number of packets to record after an event that ends the recording. Without it, the event ends the recording at
+    /// once.
+    pub after: Option<u64>,
+    /// Conditions that cause a snapshot.
+    pub snapshot_on: Vec<Condition>,
+    /// Number of snapshots after which the recording ends.
+    pub snapshots: Option<u64>,
+    /// Maximum duration of the recording.
+    pub duration: Option<Duration>,
 }
 
 /// The signals that can be a condition.

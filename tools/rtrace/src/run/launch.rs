@@ -3,16 +3,17 @@
 //! Start of the command that `rtrace record` records, and the wait for the end of the recording.
 
 use crate::exit::Code;
-use crate::options::Record;
+use crate::recording::Record;
 use crate::run::condition::Condition;
 use crate::run::watch::Watch;
 use crate::run::workload::{self, Event, Run};
 use crate::state;
 use control::Session;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::AsFd;
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Child, Command};
 use system::signals::Signals;
 use terminal::{say, tell};
 
@@ -40,23 +41,21 @@ pub fn begin<'a>(
         (None, Some(_)) => "the time has passed, or Ctrl-C",
         (None, None) => "Ctrl-C",
     };
-    let run = |child, watch| {
-        let run = Run::new(child, signals, &options.conditions, watch, ends)?;
-        Ok(Begun::Running(Box::new(run)))
-    };
-    let Some((program, arguments)) = &options.command else {
+    if options.command.is_empty() {
         tell(format_args!(
             "recording to {} until {until}",
             options.destination
         ));
-        return run(None, watch);
-    };
-    let mut command = Command::new(program);
-    command.args(arguments);
-    match options.setup.tasks.spawn(session, command) {
-        Ok(child) => run(Some(child), watch),
-        Err(error) => Ok(Begun::Not(cannot_run(program, &error))),
     }
+    let spawned = spawn(&options.command, |command| {
+        options.setup.tasks.spawn(session, command)
+    });
+    let child = match spawned {
+        Ok(child) => child,
+        Err(code) => return Ok(Begun::Not(code)),
+    };
+    let run = Run::new(child, signals, &options.conditions, watch, ends)?;
+    Ok(Begun::Running(Box::new(run)))
 }
 
 /// End of a recording.
@@ -84,8 +83,32 @@ pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Res
     })
 }
 
+/// Looks for the program of a command, if there is one. The error is the exit code of a program that cannot be run; a
+/// message says why.
+pub fn find(command: &[OsString]) -> Result<Option<PathBuf>, Code> {
+    let found = command.first().map(|program| {
+        let found = workload::find(program);
+        found.map_err(|error| cannot_run(program, &error))
+    });
+    found.transpose()
+}
+
+/// Runs a command by `run`, if there is one. The error is that of [`find`].
+pub fn spawn(
+    command: &[OsString],
+    run: impl FnOnce(Command) -> io::Result<Child>,
+) -> Result<Option<Child>, Code> {
+    let [program, arguments @ ..] = command else {
+        return Ok(None);
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let child = run(command).map_err(|error| cannot_run(program, &error))?;
+    Ok(Some(child))
+}
+
 /// Reports why a command is not run. Returns the exit code for that.
-pub fn cannot_run(program: &OsStr, error: &io::Error) -> Code {
+fn cannot_run(program: &OsStr, error: &io::Error) -> Code {
     let name = match program.is_empty() {
         true => "''".into(),
         false => program.to_string_lossy(),

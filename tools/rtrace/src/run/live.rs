@@ -3,8 +3,8 @@
 //! A temporary session whose events a view reads while it records.
 
 use crate::exit::Code;
-use crate::options::Conditions;
 use crate::place::Place;
+use crate::run::condition::Conditions;
 use crate::run::watch::Watch;
 use crate::run::workload::{Event, Run};
 use crate::session::advice;

@@ -2,8 +2,7 @@
 
 //! Watch for the conditions of `--until` and `--snapshot-on` during a recording.
 
-use crate::options::Conditions;
-use crate::run::condition::{Condition, Happened};
+use crate::run::condition::{Condition, Conditions, Happened};
 use crate::run::kernel_log::KernelLog;
 use crate::run::map_limit::MapWatch;
 use anyhow::Context;

@@ -3,8 +3,7 @@
 //! The recorded workload: a command, or the time until a signal, with the conditions meanwhile.
 
 use crate::exit::Code;
-use crate::options::Conditions;
-use crate::run::condition::Happened;
+use crate::run::condition::{Conditions, Happened};
 use crate::run::watch::Watch;
 use crate::session::tasks::Ends;
 use anyhow::Context;

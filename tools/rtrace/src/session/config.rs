@@ -2,12 +2,12 @@
 
 //! Settings of a recording in a TOML file: `rtrace record --config FILE`, `rtrace start --config FILE`.
 
-use crate::args::{aux_size, filter, pattern};
 use crate::session::channels::{patterns, patterns_of, ChannelSetup, Filter, Texts};
 use crate::session::given::Given;
 use crate::session::maps::Maps;
 use crate::session::setup::Setup;
 use crate::session::tasks::Tasks;
+use crate::session::values::{aux_size, filter, pattern};
 use control::{BufferSize, Mode, TEXTS};
 use rtrace_input::name;
 use serde::Deserialize;

@@ -34,6 +34,19 @@ pub enum What {
 }
 
 impl Functions {
+    /// The functions of a graph, or without any the functions whose calls are recorded.
+    pub fn new(calls: &[String], graph: &[String]) -> Self {
+        let (what, only) = match graph.is_empty() {
+            true => (What::Calls, calls),
+            false => (What::Graph, graph),
+        };
+        Self {
+            what,
+            only: only.to_vec(),
+            ..Self::default()
+        }
+    }
+
     /// The pattern of the events. `None` if no function is chosen.
     pub fn events(&self) -> Option<&'static str> {
         (!self.only.is_empty()).then_some(match self.what {

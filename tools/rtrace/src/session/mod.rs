@@ -18,3 +18,4 @@ pub mod patience;
 pub mod setup;
 pub mod tasks;
 pub mod temporary;
+pub mod values;

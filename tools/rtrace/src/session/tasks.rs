@@ -31,6 +31,15 @@ pub struct Tasks {
 }
 
 impl Tasks {
+    /// Processes from the command line, or only the command. Without either: all tasks.
+    pub fn new(pids: &[u32], is_only_command: bool) -> Self {
+        Self {
+            pids: (!pids.is_empty()).then(|| pids.to_vec().into()),
+            cgroups: None,
+            only_command: is_only_command.then(|| ().into()),
+        }
+    }
+
     /// Whether the session's sets of tasks stay as they are.
     pub fn is_none(&self) -> bool {
         self.pids.is_none() && self.cgroups.is_none() && self.only_command.is_none()

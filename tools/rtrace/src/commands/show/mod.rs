@@ -9,22 +9,20 @@ mod expression;
 mod feedback;
 mod graph;
 mod lines;
+pub mod options;
 mod output;
 mod page;
 pub mod paths;
 mod pointed;
 mod tree;
-pub mod wanted;
+mod wanted;
 mod watched;
 mod who;
 
 use crate::args::{self, ReportArgs, ShowArgs};
 use crate::exit::{Code, DONE};
-use crate::options::{self, Input, Show};
 use crate::place::Place;
-use crate::run::launch::cannot_run;
-use crate::run::live;
-use crate::run::workload;
+use crate::run::{launch, live};
 use crate::session::setup::Setup;
 use analysis::loss::Account;
 use analysis::pass::each;
@@ -35,12 +33,12 @@ use graph::Graph;
 use indicatif::ProgressBar;
 use lines::{Choice, Hidden, Lines};
 use network::Peer;
+use options::{Input, Show};
 use output::Output;
-use std::ffi::OsString;
 use std::io::{stdout, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::{self, Command};
+use std::process;
 use store::Trace;
 use system::signals::Signals;
 use terminal::{progress, say};
@@ -70,17 +68,17 @@ pub fn graph(args: &ReportArgs) -> anyhow::Result<()> {
 
 /// Prints a trace, and returns the exit code.
 pub fn show(place: &Place, args: ShowArgs) -> anyhow::Result<Code> {
-    let mut options = options::show(args)?;
-    if let Input::Live { setup, .. } = &mut options.input {
+    let mut options = options::options(args)?;
+    if let Input::Live { setup } = &mut options.input {
         filter(place, setup, &options.filters)?;
     }
     let options = &options;
     match &options.input {
         Input::Recorded(dir) => {
             let trace = Trace::open(dir)?;
-            let output = Output::open(options.output.as_deref(), options.force)?;
+            let output = options.open()?;
             let lines = lines(output, options).with(Account::of(&trace));
-            recorded(&trace, lines, options.output.as_deref()).map(|()| DONE)
+            recorded(&trace, lines, options.file()).map(|()| DONE)
         }
         Input::Received {
             address,
@@ -91,7 +89,7 @@ pub fn show(place: &Place, args: ShowArgs) -> anyhow::Result<Code> {
             let peer = Peer::new(address.clone(), security);
             received(&peer, name.clone(), options).map(|()| DONE)
         }
-        Input::Live { setup, command } => live(place, setup, command.as_ref(), options),
+        Input::Live { setup } => live(place, setup, options),
     }
 }
 
@@ -155,16 +153,16 @@ fn lines(output: Output, options: &Show) -> Lines {
         filters: options.filters.clone(),
         picked: options.picked.clone(),
         part: options.part.clone(),
-        has_lines: options.has_lines,
-        is_json: options.is_json,
+        has_lines: !options.args.summary_only,
+        is_json: options.args.json,
     };
-    Lines::new(output, options.summary).only(choice)
+    Lines::new(output, options.summary()).only(choice)
 }
 
 /// Prints the trace that a receiver gets, until the trace ends or a signal arrives.
 fn received(peer: &Peer, name: Option<String>, options: &Show) -> anyhow::Result<()> {
     let signals = Signals::catch()?;
-    let output = Output::open(options.output.as_deref(), options.force)?;
+    let output = options.open()?;
     let mut lines = lines(output, options);
     match network::watch(peer, name, &signals, &mut lines) {
         Err(error) if live::is_closed(&error) => return Ok(()),
@@ -188,58 +186,49 @@ fn print(trace: &Trace, view: &mut impl View, progress: impl Fn(u64)) -> system:
 }
 
 /// Records and prints events, and returns the exit code of the command, if there is one.
-fn live(
-    place: &Place,
-    setup: &Setup,
-    command: Option<&(OsString, Vec<OsString>)>,
-    options: &Show,
-) -> anyhow::Result<Code> {
+fn live(place: &Place, setup: &Setup, options: &Show) -> anyhow::Result<Code> {
     // Checked first, before rtrace makes a session or starts a thread in vain.
-    if let Some((program, _)) = command {
-        if let Err(error) = workload::find(program) {
-            return Ok(cannot_run(program, &error));
-        }
+    let command = options.args.command.as_slice();
+    if let Err(code) = launch::find(command) {
+        return Ok(code);
     }
-    let output = Output::open(options.output.as_deref(), options.force)?;
+    let output = options.open()?;
     let ourselves = process::id().into();
     if options.is_tree {
         let graph = Graph::new(output).hide(ourselves);
-        return look(place, setup, command, options, graph);
+        return look(place, setup, options, graph);
     }
     let lines = lines(output, options).files(options.files);
     let lines = lines.hide(Hidden {
         process: Some(ourselves),
         // Until the execve, the new process still executes rtrace's own code.
-        before: (command.is_some() && setup.tasks.pids.is_none()).then_some("execve"),
+        before: (!command.is_empty() && setup.tasks.pids.is_none()).then_some("execve"),
         forms: options.unprinted.clone(),
         chosen: options.chosen.clone(),
     });
-    look(place, setup, command, options, lines)
+    look(place, setup, options, lines)
 }
 
 /// Records a session and passes its events to `view`.
 fn look(
     place: &Place,
     setup: &Setup,
-    command: Option<&(OsString, Vec<OsString>)>,
     options: &Show,
     view: impl View + 'static,
 ) -> anyhow::Result<Code> {
+    let command = options.args.command.as_slice();
     // If processes are chosen, rtrace is not among them.
-    let is_everybody = setup.tasks.pids.is_none() && command.is_none();
-    let to_terminal = options.output.is_none() && stdout().is_terminal();
+    let is_everybody = setup.tasks.pids.is_none() && command.is_empty();
+    let to_terminal = options.file().is_none() && stdout().is_terminal();
     let not = || match is_everybody {
         true => feedback::threads_of_ours(to_terminal),
         false => Vec::new(),
     };
     live::look(place, setup, &not, view, |recording| {
-        let child = command.map(|(program, arguments)| {
-            let mut command = Command::new(program);
-            command.args(arguments);
-            let child = setup.tasks.spawn(recording.session, command);
-            child.map_err(|error| cannot_run(program, &error))
+        let spawned = launch::spawn(command, |command| {
+            setup.tasks.spawn(recording.session, command)
         });
-        match child.transpose() {
+        match spawned {
             Ok(child) => recording.wait(child),
             Err(code) => Ok(code),
         }

@@ -3,7 +3,7 @@
 //! Tables printed one after the other.
 
 use super::seconds::Receiver;
-use crate::options::Top;
+use crate::args::TopArgs;
 use crate::run::live::Recording;
 use analysis::Answer;
 use anyhow::Context;
@@ -21,11 +21,11 @@ pub struct Batch {
 
 impl Batch {
     /// A printer with the options of the command line.
-    pub fn new(options: &Top) -> Self {
+    pub fn new(args: &TopArgs) -> Self {
         Self {
-            left: options.count.unwrap_or(u64::MAX),
-            rows: options.rows,
-            is_json: options.json,
+            left: args.count.unwrap_or(u64::MAX),
+            rows: args.rows,
+            is_json: args.json,
             is_first: true,
         }
     }

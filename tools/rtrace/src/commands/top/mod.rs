@@ -9,18 +9,18 @@ mod seconds;
 mod table;
 mod tally;
 
-pub use table::Column;
-
-use crate::args::TopArgs;
-use crate::options::{self, Top};
+use crate::args::{trace, TopArgs};
 use crate::place::Place;
 use crate::run::live;
+use crate::session::channels::ChannelSetup;
+use crate::session::setup::Setup;
 use analysis::loss::Account;
 use analysis::pass::each;
 use analysis::text::totals;
 use anyhow::Context;
 use batch::Batch;
 use consumer::viewer::View;
+use control::{BufferSize, Mode, FIRST_CHANNEL};
 use screen::Screen;
 use seconds::{channel, Seconds};
 use std::io::{stdin, stdout, IsTerminal};
@@ -29,28 +29,57 @@ use std::path::Path;
 use store::Trace;
 use terminal::say;
 
+/// Events that the tables need.
+const EVENTS: [&str; 8] = [
+    "sched_switch",
+    "sched_waking",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_process_fork",
+    "sched_process_exec",
+    "task_rename",
+    "syscalls",
+];
+
 /// Shows tables until their number is reached, or the user ends it.
-pub fn top(place: &Place, args: TopArgs) -> anyhow::Result<()> {
-    let options = &options::top(args)?;
-    if let Some(dir) = &options.input {
-        return recorded(dir, options);
+pub fn top(place: &Place, mut args: TopArgs) -> anyhow::Result<()> {
+    if args.once {
+        args.count = Some(1);
     }
-    let seconds = Seconds::new(options.delay, options.sort, Account::default());
+    if let Some(dir) = args.input.take() {
+        return recorded(&trace(dir)?, &args);
+    }
+    let seconds = Seconds::new(args.delay, args.sort, Account::default());
     let (sender, receiver) = channel(seconds)?;
-    live::look(place, &options.setup, &Vec::new, sender, |recording| {
-        if options.batch || !stdout().is_terminal() || !stdin().is_terminal() {
-            Batch::new(options).run(recording, &receiver)
+    live::look(place, &setup(), &Vec::new, sender, |recording| {
+        let is_batch = args.batch || args.once || args.json;
+        if is_batch || !stdout().is_terminal() || !stdin().is_terminal() {
+            Batch::new(&args).run(recording, &receiver)
         } else {
-            Screen::open(options)?.run(recording, &receiver)
+            Screen::open(&args)?.run(recording, &receiver)
         }
     })
 }
 
+/// Settings of the session.
+fn setup() -> Setup {
+    let events = EVENTS.map(|event| event.to_owned().into());
+    Setup {
+        channels: vec![ChannelSetup {
+            events: Some(events.into()),
+            mode: Some(Mode::Discard),
+            size: Some(BufferSize::DEFAULT),
+            ..ChannelSetup::named(FIRST_CHANNEL)
+        }],
+        ..Setup::default()
+    }
+}
+
 /// Prints the tables of the trace in a directory.
-fn recorded(dir: &Path, options: &Top) -> anyhow::Result<()> {
+fn recorded(dir: &Path, args: &TopArgs) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    let mut seconds = Seconds::new(options.delay, options.sort, Account::of(&trace));
-    let mut batch = Batch::new(options);
+    let mut seconds = Seconds::new(args.delay, args.sort, Account::of(&trace));
+    let mut batch = Batch::new(args);
     seconds
         .describe(&trace.metadata)
         .with_context(|| dir.display().to_string())?;

@@ -2,7 +2,8 @@
 
 //! The contents of the terminal, and the effects of keys.
 
-use super::table::{Column, Table};
+use super::table::Table;
+use crate::args::Column;
 use anstyle::Style;
 use std::fmt::Write;
 use terminal::HEADING;

@@ -4,7 +4,7 @@
 
 use super::page::Page;
 use super::seconds::Receiver;
-use crate::options::Top;
+use crate::args::TopArgs;
 use crate::run::live::Recording;
 use anyhow::Context;
 use rustix::event::{poll, PollFd, PollFlags};
@@ -23,7 +23,7 @@ pub struct Screen {
 
 impl Screen {
     /// Takes over the terminal.
-    pub fn open(options: &Top) -> anyhow::Result<Self> {
+    pub fn open(args: &TopArgs) -> anyhow::Result<Self> {
         let before = tcgetattr(stdin()).context("cannot set up the terminal")?;
         let mut modes = before.clone();
         // Read single keys without echo. Ctrl-C remains a signal.
@@ -31,7 +31,7 @@ impl Screen {
         tcsetattr(stdin(), OptionalActions::Now, &modes).context("cannot set up the terminal")?;
         let screen = Self {
             before,
-            page: Page::new(options.sort, options.count),
+            page: Page::new(args.sort, args.count),
         };
         put(ENTER)?;
         Ok(screen)

@@ -2,8 +2,9 @@
 
 //! View that makes a table of each second, or of another period.
 
-use super::table::{Column, Table};
+use super::table::Table;
 use super::tally::Tally;
+use crate::args::Column;
 use analysis::engine::Engine;
 use analysis::loss::Account;
 use analysis::{Analysis, Answer, Catalogue};

@@ -2,33 +2,14 @@
 
 //! Table of the work of threads in a period.
 
+use crate::args::Column;
 use analysis::text::percent;
 use analysis::Answer;
-use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
 use std::fmt::{self, Write};
 use terminal::{date, duration, printable, HEADING};
-
-/// Columns by which a table can be sorted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Column {
-    /// Time on a CPU.
-    Cpu,
-    /// How often the thread got a CPU.
-    Switches,
-    /// How often it was woken.
-    Wakeups,
-    /// The longest wait for a CPU after a wake-up.
-    Wait,
-    /// System calls.
-    Calls,
-    /// System calls that failed.
-    Errors,
-    /// Thread id, the smallest first.
-    Tid,
-}
 
 /// The table.
 #[derive(Clone, Debug, Serialize)]

@@ -2,7 +2,8 @@
 
 //! Counts what threads do, until a table is taken.
 
-use super::table::{Column, Row, Table};
+use super::table::{Row, Table};
+use crate::args::Column;
 use analysis::loss::Loss;
 use analysis::schedule::{Schedule, Span, State};
 use analysis::schedule_events::Switch;

@@ -1,56 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Options of `rtrace count`, converted from the arguments as typed.
+//! The maps of a count.
 
-use super::record::Conditions;
-use super::wrong;
-use crate::args::CountArgs;
+use crate::args::{wrong, CountArgs};
 use crate::recipes::Recipe;
 use crate::session::channels::patterns_of;
-use crate::session::functions::{Functions, What};
-use crate::session::tasks::Tasks;
 use rtrace_input::map::{ColumnKind, LinePart, MapLine, DEFAULT_SIZE, DURATION, MAX_KEYS};
-use std::ffi::OsString;
-use std::time::Duration;
 
 /// Fields that the end of a system call has, and the begin has not.
 const OF_END: [&str; 2] = ["ret", DURATION];
 
-/// A count of events.
-pub struct Count {
-    /// The maps, and the events that they need.
-    pub recipe: Recipe,
-    /// The kernel functions whose calls count.
-    pub functions: Functions,
-    /// The tasks whose events count.
-    pub tasks: Tasks,
-    /// Time from table to table. Without it, there is one table at the end.
-    pub interval: Option<Duration>,
-    /// Whether each table has the counts since the beginning.
-    pub cumulative: bool,
-    /// Rows of a table.
-    pub rows: usize,
-    /// The column or key that orders the rows.
-    pub sort: Option<String>,
-    /// Whether tables are printed as JSON.
-    pub json: bool,
-    /// The end of the count.
-    pub conditions: Conditions,
-    /// The command to run, if any.
-    pub command: Option<(OsString, Vec<OsString>)>,
-}
-
-/// Converts the arguments.
-pub fn count(args: CountArgs) -> Result<Count, clap::Error> {
+/// The maps that the arguments describe, and the events that the maps need.
+pub fn recipe(args: &CountArgs) -> Result<Recipe, clap::Error> {
     if args.by.len() > MAX_KEYS {
         return Err(wrong(format_args!("--by has at most {MAX_KEYS} keys")));
     }
-    let functions = functions(&args);
     let recipe = match &args.recipe {
-        Some(name) => completed(name, &args, &functions).map_err(wrong)?,
+        Some(name) => completed(name, args).map_err(wrong)?,
         None => Recipe {
-            maps: vec![line(&args, &functions)],
-            probes: args.probes,
+            maps: vec![line(args)],
+            probes: args.probes.clone(),
         },
     };
     let is_differences = args.interval.is_some() && !args.cumulative;
@@ -81,39 +50,7 @@ pub fn count(args: CountArgs) -> Result<Count, clap::Error> {
             ));
         }
     }
-    let mut command = args.command.into_iter();
-    Ok(Count {
-        recipe,
-        functions,
-        tasks: Tasks {
-            pids: (!args.pids.is_empty()).then(|| args.pids.into()),
-            cgroups: None,
-            only_command: args.only.then(|| ().into()),
-        },
-        interval: args.interval,
-        cumulative: args.cumulative,
-        rows: args.rows,
-        sort: args.sort,
-        json: args.json,
-        conditions: Conditions {
-            duration: args.duration,
-            ..Conditions::default()
-        },
-        command: command.next().map(|program| (program, command.collect())),
-    })
-}
-
-/// The choice of kernel functions.
-fn functions(args: &CountArgs) -> Functions {
-    let (what, only) = match args.graph.is_empty() {
-        true => (What::Calls, &args.functions),
-        false => (What::Graph, &args.graph),
-    };
-    Functions {
-        what,
-        only: only.clone(),
-        ..Functions::default()
-    }
+    Ok(recipe)
 }
 
 /// Words of a recipe that stand for what an option gives.
@@ -121,7 +58,7 @@ const EVENTS: &str = "EVENTS";
 const FIELD: &str = "FIELD";
 
 /// The recipe with this name or in this file, completed by options. The error is a text for the user.
-fn completed(name: &str, args: &CountArgs, functions: &Functions) -> Result<Recipe, String> {
+fn completed(name: &str, args: &CountArgs) -> Result<Recipe, String> {
     let mut recipe = Recipe::named(name).map_err(|error| error.to_string())?;
     let has = |word: &str| recipe.maps.iter().any(|line| line.contains(word));
     let field = args.hist.as_deref().unwrap_or_default();
@@ -134,7 +71,11 @@ fn completed(name: &str, args: &CountArgs, functions: &Functions) -> Result<Reci
             has("ftrace:function"),
             !args.functions.is_empty(),
         ),
-        ("-G PATTERN", has("ftrace:funcgraph_"), functions.is_graph()),
+        (
+            "-G PATTERN",
+            has("ftrace:funcgraph_"),
+            !args.graph.is_empty(),
+        ),
     ];
     for (option, is_needed, is_given) in needed {
         match (is_needed, is_given) {
@@ -155,7 +96,7 @@ fn call_events(args: &CountArgs, is_of_end: bool) -> Vec<String> {
 }
 
 /// The line of `set_map`.
-fn line(args: &CountArgs, functions: &Functions) -> String {
+fn line(args: &CountArgs) -> String {
     let columns = [("sum", &args.sum), ("min", &args.min), ("max", &args.max)];
     let named = columns.iter().flat_map(|(_, fields)| fields.iter());
     let mut named = named.chain(&args.by).chain(&args.hist);
@@ -169,10 +110,10 @@ fn line(args: &CountArgs, functions: &Functions) -> String {
     if !args.probes.is_empty() {
         patterns.push("probes:*".to_owned());
     }
-    let function = match (functions.only.is_empty(), functions.is_graph()) {
-        (true, _) => None,
-        (false, false) => Some(("ftrace:function", "ip")),
-        (false, true) => Some(("ftrace:funcgraph_exit", "func")),
+    let function = match (args.functions.is_empty(), args.graph.is_empty()) {
+        (true, true) => None,
+        (false, _) => Some(("ftrace:function", "ip")),
+        (_, false) => Some(("ftrace:funcgraph_exit", "func")),
     };
     if let Some((event, key)) = function {
         patterns.push(event.to_owned());
@@ -195,7 +136,7 @@ fn line(args: &CountArgs, functions: &Functions) -> String {
     if begins.is_empty() && measures && patterns.iter().all(is_call) {
         begins = ends(&args.events, "entry");
     }
-    let is_of_functions = measures && functions.is_graph();
+    let is_of_functions = measures && !args.graph.is_empty();
     if is_of_functions {
         begins = vec!["ftrace:funcgraph_entry".to_owned()];
     }
@@ -233,13 +174,13 @@ fn ends(words: &[String], end: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::args::{Cli, Command};
-    use crate::options::count;
 
-    fn line(words: &[&str]) -> Option<String> {
+    fn lines(words: &[&str]) -> Option<String> {
         let words = ["rtrace", "count"].iter().chain(words);
         match Cli::from_words(words).ok()?.command {
-            Command::Count(args) => Some(count(*args).ok()?.recipe.maps.join("\n")),
+            Command::Count(args) => Some(recipe(&args).ok()?.maps.join("\n")),
             _ => None,
         }
     }
@@ -279,7 +220,7 @@ mod tests {
             ),
         ] {
             let words: Vec<_> = words.split(' ').collect();
-            assert_eq!(line(&words).as_deref(), Some(expected), "{words:?}");
+            assert_eq!(lines(&words).as_deref(), Some(expected), "{words:?}");
         }
         for (words, expected) in [
             (
@@ -309,7 +250,7 @@ mod tests {
             ),
         ] {
             let words: Vec<_> = words.split(' ').collect();
-            assert_eq!(line(&words).as_deref(), Some(expected), "{words:?}");
+            assert_eq!(lines(&words).as_deref(), Some(expected), "{words:?}");
         }
         for words in [
             "--recipe argdist -e read",
@@ -323,18 +264,18 @@ mod tests {
             "-T a -e b",
         ] {
             let words: Vec<_> = words.split(' ').collect();
-            assert_eq!(line(&words), None, "{words:?}");
+            assert_eq!(lines(&words), None, "{words:?}");
         }
-        let filtered = line(&["-e", "write", "--filter", "ret < 0"]);
+        let filtered = lines(&["-e", "write", "--filter", "ret < 0"]);
         assert_eq!(filtered.unwrap(), "count syscall_exit_write if ret < 0");
-        let recipe = line(&["--recipe", "syscount"]).unwrap();
+        let recipe = lines(&["--recipe", "syscount"]).unwrap();
         assert_eq!(recipe, "syscount syscalls:syscall_entry_* by event");
-        assert_eq!(line(&["--recipe", "/no/such/recipe"]), None);
+        assert_eq!(lines(&["--recipe", "/no/such/recipe"]), None);
         // A field of that name, which the kernel looks for.
-        let field = line(&["-e", "a:b", "--hist", "duration"]);
+        let field = lines(&["-e", "a:b", "--hist", "duration"]);
         assert_eq!(field.unwrap(), "count a:b hist(duration)");
-        assert_eq!(line(&[]), None);
-        assert_eq!(line(&["-e", "write", "--by", "a,b,c,d,e"]), None);
-        assert_eq!(line(&["-e", "write", "--only"]), None);
+        assert_eq!(lines(&[]), None);
+        assert_eq!(lines(&["-e", "write", "--by", "a,b,c,d,e"]), None);
+        assert_eq!(lines(&["-e", "write", "--only"]), None);
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Options of `rtrace trace`, converted from the arguments as typed.
+//! Choice of the events and lines of `rtrace trace`, by its arguments.
 
-use super::setup::choice;
-use super::{trace, wrong};
-use crate::args::{ChoiceArgs, Filtered, FunctionArgs, ShowArgs};
-use crate::commands::show::paths::Sources;
-use crate::commands::show::wanted::{check, picks_calls, CallFilter, FAILED};
+use super::output::Output;
+use super::paths::Sources;
+use super::wanted::{check, picks_calls, CallFilter, FAILED};
+use crate::args::settings::choice;
+use crate::args::{trace, wrong, ChoiceArgs, Filtered, FunctionArgs, ShowArgs};
 use crate::compat::{self, Patterns};
 use crate::session::channels::{may_pick_nothing, patterns, patterns_of};
 use crate::session::given::Given;
@@ -15,8 +15,7 @@ use analysis::choice::Choice as Part;
 use control::{BufferSize, Mode};
 use decode::{is_call, Architecture};
 use network::{Credentials, Security};
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Pattern of the events that are printed without -e and -x.
 const CALLS: &str = "syscalls";
@@ -40,12 +39,6 @@ const CONTEXTS: [&str; 3] = ["pid", "tid", "comm"];
 pub struct Show {
     /// Source of the trace.
     pub input: Input,
-    /// The rows of a table of system calls at the end. Without it there is no table.
-    pub summary: Option<usize>,
-    /// Whether the table is a JSON object.
-    pub is_json: bool,
-    /// Whether lines are printed, not only the table.
-    pub has_lines: bool,
     /// Filters of completed system calls.
     pub filters: Vec<CallFilter>,
     /// Patterns of the printed events of a recorded or received trace, as `set_event` takes them; all, if there is
@@ -61,10 +54,27 @@ pub struct Show {
     pub chosen: Option<Patterns>,
     /// Sources of the files that descriptors stand for.
     pub files: Sources,
+    /// The arguments, as far as they are not in the other fields.
+    pub args: ShowArgs,
+}
+
+impl Show {
+    /// Opens the output.
+    pub fn open(&self) -> anyhow::Result<Output> {
+        Output::open(self.file(), self.args.force)
+    }
+
     /// The file to print to; standard output, if there is none.
-    pub output: Option<PathBuf>,
-    /// Whether an existing file is replaced.
-    pub force: bool,
+    pub fn file(&self) -> Option<&Path> {
+        let file = self.args.output.as_deref();
+        file.filter(|file| file.as_os_str() != "-")
+    }
+
+    /// The rows of a table of system calls at the end. Without it there is no table.
+    pub fn summary(&self) -> Option<usize> {
+        let has_table = self.args.summary || self.args.summary_only;
+        has_table.then_some(self.args.rows)
+    }
 }
 
 /// Source of the events.
@@ -84,13 +94,11 @@ pub enum Input {
     Live {
         /// Settings of the session.
         setup: Box<Setup>,
-        /// The command to run, if any.
-        command: Option<(OsString, Vec<OsString>)>,
     },
 }
 
-/// Converts the arguments.
-pub fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
+/// Takes the choice out of the arguments.
+pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
     let is_live = args.input.is_none() && args.connect.is_none();
     for word in args
         .choice
@@ -150,12 +158,12 @@ pub fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
             comms: args.comms.clone(),
         },
     };
-    let input = match (args.input, args.connect) {
+    let input = match (args.input.take(), args.connect.take()) {
         (Some(dir), _) => Input::Recorded(trace(dir)?),
         (None, Some(address)) => Input::Received {
             address,
             security: args.network.security(),
-            name: args.of,
+            name: args.of.take(),
         },
         (None, None) => {
             let mut setup = choice(&args.choice, &[])?;
@@ -187,12 +195,9 @@ pub fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
             }
             setup.fill(Some(Mode::Discard), Some(size));
             setup.contexts = Some(CONTEXTS.map(str::to_owned).to_vec().into());
-            let mut command = args.command.into_iter();
-            let command = command.next().map(|program| (program, command.collect()));
-            setup.tasks.only_command = command.is_some().then(|| ().into());
+            setup.tasks.only_command = (!args.command.is_empty()).then(|| ().into());
             Input::Live {
                 setup: Box::new(setup),
-                command,
             }
         }
     };
@@ -200,7 +205,7 @@ pub fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         files: match &input {
             _ if args.summary_only => Sources::None,
             // Calls are missing, and some of them may have closed descriptors.
-            Input::Live { setup, .. } if setup.cpus.is_some() || is_filtered => Sources::None,
+            Input::Live { setup } if setup.cpus.is_some() || is_filtered => Sources::None,
             Input::Live { .. } => Sources::EventsAndProc,
             Input::Recorded(_) | Input::Received { .. } => Sources::Events,
         },
@@ -208,14 +213,10 @@ pub fn show(mut args: ShowArgs) -> Result<Show, clap::Error> {
         chosen,
         is_tree,
         input,
-        summary: has_table.then_some(args.rows),
-        is_json: args.json,
-        has_lines: !args.summary_only,
         filters,
         picked,
         part,
-        output: args.output.filter(|file| file.as_os_str() != "-"),
-        force: args.force,
+        args,
     })
 }
 

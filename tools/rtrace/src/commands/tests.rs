@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-use super::*;
+//! Command lines, and what the commands make of them.
+
+use super::control::config;
+use super::record::options;
+use super::show::options::{Input, Show};
+use super::show::paths::Sources;
 use crate::args::{Cli, Command};
-use crate::commands::show::paths::Sources;
+use crate::recording::Record;
 use crate::session::channels::ChannelSetup;
 use crate::session::maker::Maker;
 use crate::session::setup::Setup;
@@ -16,7 +21,7 @@ fn parse(words: &str) -> Result<Record, clap::Error> {
         .chain(words.split_whitespace());
     let cli = Cli::from_words(words)?;
     match cli.command {
-        Command::Record(args) => record(*args, cli.session.is_some()),
+        Command::Record(args) => options(*args, cli.session.is_some()),
         _ => panic!("not a record"),
     }
 }
@@ -46,16 +51,14 @@ fn record_is_independent_of_what_was_set() {
         ..ChannelSetup::named(FIRST_CHANNEL)
     };
     assert_eq!(record.setup.channels, [expected]);
-    assert!(record.command.is_none());
+    assert!(record.command.is_empty());
 }
 
 #[test]
 fn patterns_go_in_order() {
     let record = recorded("-x b -e sched:* -e irq:* -x c -b 64Kx8 -- make -j -x all");
     assert_eq!(record.setup.channels[0].size.unwrap().to_string(), "64Kx8");
-    let (program, arguments) = record.command.clone().unwrap();
-    assert_eq!(program, "make");
-    assert_eq!(arguments, ["-j", "-x", "all"]);
+    assert_eq!(record.command, ["make", "-j", "-x", "all"]);
     assert_eq!(first(record), ["sched:*", "irq:*", "!b", "!c"]);
     assert_eq!(first(recorded("-x b")), ["*:*", "!b"]);
 }
@@ -101,7 +104,7 @@ fn start_changes_only_what_is_given() {
             .into_iter()
             .chain(words.split_whitespace());
         match Cli::from_words(words).unwrap().command {
-            Command::Start(args) => start(&args).unwrap().setup,
+            Command::Start(args) => config(&args).unwrap().setup,
             _ => panic!("not a start"),
         }
     };
@@ -255,9 +258,7 @@ fn an_unknown_option_is_no_command() {
         assert!(error.to_string().contains("unexpected argument"), "{error}");
         assert_eq!(error.exit_code(), 2);
     }
-    let (program, arguments) = recorded("-e a ls -l -- x").command.unwrap();
-    assert_eq!(program, "ls");
-    assert_eq!(arguments, ["-l", "--", "x"]);
+    assert_eq!(recorded("-e a ls -l -- x").command, ["ls", "-l", "--", "x"]);
 }
 
 #[test]
@@ -309,16 +310,19 @@ fn shown(words: &str) -> Result<Show, clap::Error> {
         .into_iter()
         .chain(words.split_whitespace());
     match Cli::from_words(words)?.command {
-        Command::Trace(args) => show(*args),
+        Command::Trace(args) => super::show::options::options(*args),
         _ => panic!("not a trace"),
     }
 }
 
 #[test]
 fn system_calls_are_shown_unless_others_are_chosen() {
-    let live = |words: &str| match shown(words).unwrap().input {
-        Input::Live { setup, command } => (*setup, command),
-        Input::Recorded(_) | Input::Received { .. } => panic!("not live"),
+    let live = |words: &str| {
+        let shown = shown(words).unwrap();
+        match shown.input {
+            Input::Live { setup } => (*setup, shown.args.command),
+            Input::Recorded(_) | Input::Received { .. } => panic!("not live"),
+        }
     };
     let (setup, command) = live("");
     let summaries = |setup: &Setup| -> Vec<String> {
@@ -331,7 +335,7 @@ fn system_calls_are_shown_unless_others_are_chosen() {
         [format!("channel0 1Mx4 discard {expected}")]
     );
     assert_eq!(setup.contexts.unwrap().value, ["pid", "tid", "comm"]);
-    assert!(setup.tasks.is_none() && command.is_none());
+    assert!(setup.tasks.is_none() && command.is_empty());
     let (setup, command) = live("-e a,b --filter x==1 -x c -b 64Kx8 -p 7 -C 1 -- make -e d");
     assert_eq!(summaries(&setup), ["channel0 64Kx8 discard a b !c"]);
     assert_eq!(setup.channels[0].filters.len(), 2);
@@ -371,12 +375,11 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     ] {
         assert_eq!(shown(words).unwrap().files, files, "{words}");
     }
-    let (program, arguments) = command.unwrap();
-    assert_eq!((program, arguments.len()), ("make".into(), 2));
+    assert_eq!(command, ["make", "-e", "d"]);
     assert!(matches!(shown("-i d").unwrap().input, Input::Recorded(_)));
-    assert_eq!(shown("-i d").unwrap().summary, None);
-    assert_eq!(shown("--summary").unwrap().summary, Some(15));
-    assert_eq!(shown("--summary -n 0").unwrap().summary, Some(usize::MAX));
+    assert_eq!(shown("-i d").unwrap().summary(), None);
+    assert_eq!(shown("--summary").unwrap().summary(), Some(15));
+    assert_eq!(shown("--summary -n 0").unwrap().summary(), Some(usize::MAX));
     for words in [
         "-i d -b 64Kx4",
         "-i d -C 1",

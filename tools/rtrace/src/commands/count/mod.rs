@@ -2,17 +2,20 @@
 
 //! `rtrace count`: counts events by key in the kernel.
 
+mod map;
+
 use crate::args::CountArgs;
 use crate::exit::{Code, DONE};
-use crate::options::{self, Count as Options};
 use crate::place::Place;
 use crate::probe::Probes;
 use crate::recipes;
-use crate::run::condition::Happened;
-use crate::run::launch::cannot_run;
+use crate::run::condition::{Conditions, Happened};
+use crate::run::launch;
 use crate::run::watch::Watch;
-use crate::run::workload::{self, Event, Run};
+use crate::run::workload::{Event, Run};
+use crate::session::functions::Functions;
 use crate::session::maker::Maker;
+use crate::session::tasks::Tasks;
 use crate::session::temporary::Temporary;
 use analysis::maps;
 use anyhow::Context;
@@ -20,7 +23,6 @@ use control::Session;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::process::Command;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,56 +31,48 @@ use system::signals::Signals;
 use terminal::{harmless_json, print_on, say, tell};
 
 /// Counts and prints the tables, or prints the recipes. Returns the exit code.
-pub fn count(place: &Place, args: CountArgs) -> anyhow::Result<Code> {
+pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
     if args.recipes {
         terminal::print(&recipes::all())?;
         return Ok(DONE);
     }
-    run(place, &options::count(args)?)
-}
-
-fn run(place: &Place, options: &Options) -> anyhow::Result<Code> {
-    if let Some((program, _)) = &options.command {
-        if let Err(error) = workload::find(program) {
-            return Ok(cannot_run(program, &error));
-        }
+    let recipe = &map::recipe(args)?;
+    if let Err(code) = launch::find(&args.command) {
+        return Ok(code);
     }
+    let tasks = Tasks::new(&args.pids, args.only);
+    let conditions = Conditions {
+        duration: args.duration,
+        ..Conditions::default()
+    };
     let signals = Signals::catch()?;
     let tracer = place.tracer()?;
     let me = Maker::me()?;
-    let recipe = &options.recipe;
     // Defined before the session, so that its maps no longer use the events when they are deleted.
     let probes = (!recipe.probes.is_empty()).then(|| Probes::define(&tracer, &recipe.probes, &me));
     let _probes = probes.transpose()?;
     let temporary = Temporary::create(&tracer, None)?;
     let session = temporary.session();
-    options.tasks.apply(session)?;
-    options.functions.apply(session)?;
-    let ends = options.tasks.ends()?;
-    let watch = Watch::new(&options.conditions, session)?;
+    tasks.apply(session)?;
+    Functions::new(&args.functions, &args.graph).apply(session)?;
+    let ends = tasks.ends()?;
+    let watch = Watch::new(&conditions, session)?;
     for line in &recipe.maps {
         session.set_map(&recipes::with_subsystem(line, &me.subsystem()))?;
     }
-    let child = match &options.command {
-        Some((program, arguments)) => {
-            let mut command = Command::new(program);
-            command.args(arguments);
-            match options.tasks.spawn(session, command) {
-                Ok(child) => Some(child),
-                Err(error) => return Ok(cannot_run(program, &error)),
-            }
-        }
-        None => {
-            let until = match options.conditions.duration {
-                Some(_) => "the time has passed, or Ctrl-C",
-                None => "Ctrl-C",
-            };
-            tell(format_args!("counting until {until}"));
-            None
-        }
+    let child = match launch::spawn(&args.command, |command| tasks.spawn(session, command)) {
+        Ok(child) => child,
+        Err(code) => return Ok(code),
     };
-    let mut run = Run::new(child, signals, &options.conditions, watch, ends)?;
-    let mut counts = Counts::new(session, options);
+    if child.is_none() {
+        let until = match args.duration {
+            Some(_) => "the time has passed, or Ctrl-C",
+            None => "Ctrl-C",
+        };
+        tell(format_args!("counting until {until}"));
+    }
+    let mut run = Run::new(child, signals, &conditions, watch, ends)?;
+    let mut counts = Counts::new(session, args);
     // Hangs up when the printer ends: it failed, or the reader of its output is gone.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     let (end, ended) = mpsc::channel::<()>();
@@ -109,18 +103,18 @@ fn run(place: &Place, options: &Options) -> anyhow::Result<Code> {
 /// The tables of a session's map.
 struct Counts<'a> {
     session: &'a Session,
-    options: &'a Options,
+    args: &'a CountArgs,
     begin: Instant,
     /// The tables as they were when they were last printed.
     before: Vec<MapTable>,
 }
 
 impl<'a> Counts<'a> {
-    fn new(session: &'a Session, options: &'a Options) -> Self {
+    fn new(session: &'a Session, args: &'a CountArgs) -> Self {
         let begin = Instant::now();
         Self {
             session,
-            options,
+            args,
             begin,
             before: Vec::new(),
         }
@@ -131,7 +125,7 @@ impl<'a> Counts<'a> {
     fn print_until(&mut self, ended: &mpsc::Receiver<()>) -> anyhow::Result<()> {
         let mut intervals = 0;
         loop {
-            let left = self.options.interval.map_or(Duration::MAX, |interval| {
+            let left = self.args.interval.map_or(Duration::MAX, |interval| {
                 intervals += 1;
                 let due = interval.saturating_mul(intervals);
                 due.saturating_sub(self.begin.elapsed())
@@ -146,7 +140,7 @@ impl<'a> Counts<'a> {
     /// Prints the tables. Returns whether the output still has a reader.
     fn print(&mut self) -> anyhow::Result<bool> {
         let mut tables = self.session.maps()?;
-        if self.options.interval.is_some() && !self.options.cumulative {
+        if self.args.interval.is_some() && !self.args.cumulative {
             // The kernel goes on counting: to clear the maps after they were read would lose what came meanwhile.
             let before = std::mem::replace(&mut self.before, tables.clone());
             for (table, before) in tables.iter_mut().zip(&before) {
@@ -156,18 +150,18 @@ impl<'a> Counts<'a> {
         let seconds = self.begin.elapsed().as_secs_f64();
         let mut is_read = true;
         for table in &mut tables {
-            maps::sort(table, self.options.sort.as_deref());
-            if self.options.json {
+            maps::sort(table, self.args.sort.as_deref());
+            if self.args.json {
                 let mut object = maps::object(table);
                 object["seconds"] = seconds.into();
                 is_read = print_on(&harmless_json(format!("{object}\n")))?;
                 continue;
             }
             let mut text = String::new();
-            if self.options.interval.is_some() {
+            if self.args.interval.is_some() {
                 writeln!(text, "\nafter {seconds:.1} s")?;
             }
-            maps::write(table, self.options.rows, &mut text)?;
+            maps::write(table, self.args.rows, &mut text)?;
             is_read = print_on(&text)?;
             maps::warnings(table).iter().for_each(say);
         }

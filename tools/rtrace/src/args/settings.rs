@@ -2,12 +2,11 @@
 
 //! Settings of a recording, from the command line and from a file.
 
-use super::wrong;
-use crate::args::{ChoiceArgs, Cli, Filtered, FunctionArgs, SetupArgs, StartArgs};
+use super::{wrong, ChoiceArgs, Cli, Filtered, FunctionArgs, SetupArgs};
 use crate::probe::event_name;
 use crate::session::channels::{patterns, patterns_of, ChannelArg, ChannelSetup, Filter};
 use crate::session::config::{self, Config};
-use crate::session::functions::{Functions, What};
+use crate::session::functions::Functions;
 use crate::session::given::Given;
 use crate::session::maps::Maps;
 use crate::session::setup::Setup;
@@ -32,24 +31,6 @@ pub fn config(args: &SetupArgs) -> Result<Config, clap::Error> {
     let mut config = config::read(file)
         .map_err(|what| Cli::command().error(ErrorKind::ValueValidation, what))?;
     config.setup.override_with(typed);
-    Ok(config)
-}
-
-/// Converts the arguments of `rtrace start`.
-pub fn start(args: &StartArgs) -> Result<Config, clap::Error> {
-    let mode = match (args.overwrite, args.discard) {
-        (true, _) => Some(Mode::Overwrite),
-        (_, true) => Some(Mode::Discard),
-        _ => None,
-    };
-    let mut config = config(&args.setup)?;
-    config.setup.fill(mode, args.setup.choice.buffer);
-    add_state(&mut config.setup)?;
-    if let Some(only) = &config.setup.tasks.only_command {
-        let what = "`only` needs the COMMAND of `rtrace record`: `rtrace start` runs no command";
-        return Err(wrong(only.wrong(what)));
-    }
-    without_probes(&config.setup.maps)?;
     Ok(config)
 }
 
@@ -109,9 +90,8 @@ pub fn choice(args: &ChoiceArgs, channels: &[ChannelArg]) -> Result<Setup, clap:
     let mut setup = Setup {
         cpus: args.cpus.clone().map(Given::from),
         tasks: Tasks {
-            pids: several(&args.pids),
             cgroups: several(&args.cgroups),
-            only_command: None,
+            ..Tasks::new(&args.pids, false)
         },
         channels: self::channels(args, channels)?,
         functions: functions(&args.functions)?,
@@ -131,20 +111,16 @@ fn functions(args: &FunctionArgs) -> Result<Functions, clap::Error> {
         notrace,
         max_depth,
     } = args;
-    let (what, only) = match graph.is_empty() {
-        true => (What::Calls, functions),
-        false => (What::Graph, graph),
-    };
-    if only.is_empty() && !notrace.is_empty() {
+    let functions = Functions::new(functions, graph);
+    if functions.only.is_empty() && !notrace.is_empty() {
         return Err(wrong(
             "-N needs -T or -G: it excludes functions from theirs",
         ));
     }
     Ok(Functions {
-        what,
-        only: only.clone(),
         not: notrace.clone(),
         max_depth: *max_depth,
+        ..functions
     })
 }
 

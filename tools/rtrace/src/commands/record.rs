@@ -1,87 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Options of `rtrace record`, converted from the arguments as typed.
+//! `rtrace record`.
 
-use super::setup::{add_state, config, probe_filters};
-use super::wrong;
-use crate::args::RecordArgs;
-use crate::run::condition::Condition;
+use crate::args::settings::{add_state, config, probe_filters};
+use crate::args::{wrong, RecordArgs};
+use crate::exit::Code;
+use crate::place::Place;
+use crate::recording::{self, new_directory, Record};
+use crate::run::condition::{Condition, Conditions};
 use crate::session::channels::ChannelSetup;
-use crate::session::given::Given;
 use crate::session::maker::Maker;
-use crate::session::setup::Setup;
 use control::{BufferSize, Mode};
 use network::{Destination, Directory};
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
 use store::{OutputOptions, Rotate, Writing};
-use system::time;
 
-/// Conditions that end a recording or cause a snapshot.
-#[derive(Debug, Default)]
-pub struct Conditions {
-    /// Conditions that end the recording.
-    pub until: Vec<Condition>,
-    /// Number of packets to record after an event that ends the recording. Without it, the event ends the recording at
-    /// once.
-    pub after: Option<u64>,
-    /// Conditions that cause a snapshot.
-    pub snapshot_on: Vec<Condition>,
-    /// Number of snapshots after which the recording ends.
-    pub snapshots: Option<u64>,
-    /// Maximum duration of the recording.
-    pub duration: Option<Duration>,
-}
-
-impl Conditions {
-    /// Converts the arguments. The error is a text for the user.
-    fn new(args: &mut RecordArgs, channels: &[ChannelSetup]) -> Result<Self, String> {
-        let conditions = Self {
-            until: args.until.drain(..).collect(),
-            after: args.after,
-            snapshot_on: args.snapshot_on.drain(..).collect(),
-            snapshots: args.snapshots,
-            duration: args.duration,
-        };
-        let Self {
-            until, snapshot_on, ..
-        } = &conditions;
-        if conditions.after.is_some() && !until.iter().any(Condition::is_event) {
-            return Err("--after needs an --until event:...".to_owned());
-        }
-        if args.command.is_empty() && until.iter().chain(snapshot_on).any(Condition::is_failure) {
-            return Err("`failure` needs a COMMAND whose exit status it checks".to_owned());
-        }
-        if !snapshot_on.is_empty() && !channels.iter().all(ChannelSetup::is_flight_recorder) {
-            return Err("--snapshot-on needs --overwrite, for all channels".to_owned());
-        }
-        Ok(conditions)
-    }
-}
-
-/// A recording.
-pub struct Record {
-    /// Settings of the session.
-    pub setup: Setup,
-    /// Conditions that end the recording or cause a snapshot.
-    pub conditions: Conditions,
-    /// Specifications of the probe events that the recording defines.
-    pub probes: Vec<String>,
-    /// Name of the session that the recording makes, if the user named it.
-    pub session: Option<Given<String>>,
-    /// Whether the user named the destination. Otherwise it is a directory named after the time.
-    pub is_named: bool,
-    /// Destination of the trace.
-    pub destination: Destination,
-    /// Whether the names of functions are written with the trace.
-    pub symbols: bool,
-    /// Whether debuginfod servers are asked for names that this machine does not know.
-    pub debuginfod: bool,
-    /// Whether losses are a failure.
-    pub fail_on_loss: bool,
-    /// The command to run, if any.
-    pub command: Option<(OsString, Vec<OsString>)>,
+/// Records, and returns the exit code.
+pub fn record(place: &Place, args: RecordArgs) -> anyhow::Result<Code> {
+    let mut options = options(args, place.session.is_some())?;
+    recording::record(place, &mut options)
 }
 
 /// With --session: no option that changes what the session records.
@@ -120,8 +56,8 @@ fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
     Ok(())
 }
 
-/// Converts the arguments, for the session that was given or for one that the recording makes.
-pub fn record(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::Error> {
+/// The recording of the arguments, in the session that was given or in one that the recording makes.
+pub fn options(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::Error> {
     if has_session {
         without_setup(&args)?;
     }
@@ -161,7 +97,7 @@ pub fn record(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::E
             return Err(wrong(only.wrong("--only needs a COMMAND")));
         }
     }
-    let conditions = Conditions::new(&mut args, &config.setup.channels).map_err(wrong)?;
+    let conditions = conditions(&mut args, &config.setup.channels).map_err(wrong)?;
     let rotate = Rotate::new(args.rotate, args.keep);
     if rotate.is_some() {
         let channels = &config.setup.channels;
@@ -190,7 +126,6 @@ pub fn record(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::E
             },
         }),
     };
-    let mut command = args.command.into_iter();
     let mut probes = args.probes;
     probes.append(&mut config.setup.maps.probes);
     Ok(Record {
@@ -203,13 +138,32 @@ pub fn record(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::E
         symbols,
         debuginfod: args.debuginfod,
         fail_on_loss: args.fail_on_loss,
-        command: command.next().map(|program| (program, command.collect())),
+        command: args.command,
     })
 }
 
-/// The directory for a recording that was given none.
-pub fn new_directory() -> PathBuf {
-    format!("rtrace-{}", time::name_of_now()).into()
+/// The conditions of the arguments. The error is a text for the user.
+fn conditions(args: &mut RecordArgs, channels: &[ChannelSetup]) -> Result<Conditions, String> {
+    let conditions = Conditions {
+        until: args.until.drain(..).collect(),
+        after: args.after,
+        snapshot_on: args.snapshot_on.drain(..).collect(),
+        snapshots: args.snapshots,
+        duration: args.duration,
+    };
+    let Conditions {
+        until, snapshot_on, ..
+    } = &conditions;
+    if conditions.after.is_some() && !until.iter().any(Condition::is_event) {
+        return Err("--after needs an --until event:...".to_owned());
+    }
+    if args.command.is_empty() && until.iter().chain(snapshot_on).any(Condition::is_failure) {
+        return Err("`failure` needs a COMMAND whose exit status it checks".to_owned());
+    }
+    if !snapshot_on.is_empty() && !channels.iter().all(ChannelSetup::is_flight_recorder) {
+        return Err("--snapshot-on needs --overwrite, for all channels".to_owned());
+    }
+    Ok(conditions)
 }
 
 /// Whether the recording can be cut into chunks. The error is a text for the user.

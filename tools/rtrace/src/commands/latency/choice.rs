@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Options of `rtrace latency`, converted from the arguments as typed.
+//! Choice of the delays, and settings of the session that measures them.
 
-use super::record::Conditions;
 use crate::args::LatencyArgs;
-use crate::run::condition::Condition;
 use crate::session::channels::{ChannelSetup, Filter};
 use crate::session::setup::Setup;
-use control::{BufferSize, Latency as Measured, Mode, FIRST_CHANNEL};
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
-use store::OutputOptions;
-use system::time;
+use control::{BufferSize, Latency, Mode, FIRST_CHANNEL};
 
 /// Events that show what the CPUs did during a delay.
 const EVENTS: [&str; 7] = [
@@ -31,45 +24,9 @@ pub const TIMERS: &str = "timers";
 /// Samples per second and CPU, taken in an NMI if the processor can: several per millisecond.
 const SAMPLE_FREQUENCY: u32 = 5000;
 
-/// Latencies to measure.
-pub struct Latency {
-    /// The kind of latency.
-    pub measured: Measured,
-    /// Whether lazy requests count.
-    pub lazy: bool,
-    /// Period of the timers.
-    pub period: Option<Duration>,
-    /// Settings of the session.
-    pub setup: Setup,
-    /// Conditions for a snapshot or for the end.
-    pub conditions: Conditions,
-    /// The processes whose waits count; all, if it is empty.
-    pub pids: Vec<u32>,
-    /// Filter of the latency event, for the waits that count; all, if there is none.
-    pub filter: Option<String>,
-    /// The same choice in words; empty, if there is none.
-    pub chosen: String,
-    /// Minimum duration of a wait to report. Without it: each new maximum.
-    pub threshold: Option<Duration>,
-    /// Directory of the kept traces, if they are kept.
-    pub dir: Option<PathBuf>,
-    /// How the traces are written.
-    pub output_options: OutputOptions,
-    /// Rows in the table of what a CPU did.
-    pub rows: usize,
-    /// The command to run, if any.
-    pub command: Option<(OsString, Vec<OsString>)>,
-}
-
-/// Converts the arguments.
-pub fn latency(args: LatencyArgs) -> Latency {
-    let measured = args.measured();
-    let filter = filter(&args, measured);
-    let chosen = chosen(&args);
-    let on_event = filter.iter().map(|filter| Filter {
-        patterns: vec![measured.pattern().to_owned()],
-        expression: filter.clone().into(),
-    });
+/// Settings of the session, whose latency event has the filter `filter`.
+pub fn setup(args: &LatencyArgs, filter: Option<&String>) -> Setup {
+    let event = args.measured().pattern();
     let mut channels = vec![ChannelSetup {
         events: Some(EVENTS.map(|event| event.to_owned().into()).into()),
         ..ChannelSetup::named(FIRST_CHANNEL)
@@ -83,53 +40,32 @@ pub fn latency(args: LatencyArgs) -> Latency {
     }
     if let Some(channel) = channels.last_mut() {
         let events = channel.events.get_or_insert_default();
-        events.push(measured.pattern().to_owned().into());
-        channel.filters = on_event.collect();
+        events.push(event.to_owned().into());
+        channel.filters = Vec::from_iter(filter.map(|filter| Filter {
+            patterns: vec![event.to_owned()],
+            expression: filter.clone().into(),
+        }));
     }
-    let size = args.buffer.unwrap_or(BufferSize::DEFAULT);
-    let default = || format!("rtrace-{}", time::name_of_now()).into();
-    let mut command = args.command.into_iter();
     let mut setup = Setup {
         channels,
         sample_frequency: args.timer.then(|| SAMPLE_FREQUENCY.into()),
         ..Setup::default()
     };
+    let size = args.buffer.unwrap_or(BufferSize::DEFAULT);
     setup.fill(Some(Mode::Overwrite), Some(size));
-    Latency {
-        measured,
-        lazy: args.lazy,
-        period: args.period,
-        setup,
-        conditions: Conditions {
-            snapshot_on: vec![Condition::Event {
-                pattern: measured.pattern().to_owned(),
-                filter: filter.clone(),
-            }],
-            snapshots: args.count,
-            duration: args.duration,
-            ..Conditions::default()
-        },
-        filter,
-        chosen,
-        pids: args.pids,
-        dir: args.output.or_else(|| args.threshold.map(|_| default())),
-        threshold: args.threshold,
-        output_options: args.access.output(),
-        rows: args.rows,
-        command: command.next().map(|program| (program, command.collect())),
-    }
+    setup
 }
 
 /// Filter for the delays that the options choose.
-fn filter(args: &LatencyArgs, measured: Measured) -> Option<String> {
+pub fn filter(args: &LatencyArgs) -> Option<String> {
     let any = |parts: Vec<String>| format!("({})", parts.join(" || "));
     let pids = args.pids.iter().map(|pid| format!("pid == {pid}"));
     let cpus = args.cpus.iter().flat_map(|cpus| cpus.iter());
     // The fields with the CPU of the delay and with the priority of the thread that waits or is interrupted.
-    let (cpu, prio) = match measured {
-        Measured::Wakeup => ("target_cpu", "prio"),
-        Measured::Preempt => ("CPU", "next_prio"),
-        Measured::Timer => ("CPU", "prio"),
+    let (cpu, prio) = match args.measured() {
+        Latency::Wakeup => ("target_cpu", "prio"),
+        Latency::Preempt => ("CPU", "next_prio"),
+        Latency::Timer => ("CPU", "prio"),
     };
     let cpus = cpus.map(|(first, last)| match first == last {
         true => format!("{cpu} == {first}"),
@@ -146,7 +82,7 @@ fn filter(args: &LatencyArgs, measured: Measured) -> Option<String> {
 }
 
 /// Names the threads and CPUs that the options choose.
-fn chosen(args: &LatencyArgs) -> String {
+pub fn chosen(args: &LatencyArgs) -> String {
     let list = |what: &str, numbers: Vec<String>| {
         (!numbers.is_empty()).then(|| format!("{what} {}", numbers.join(",")))
     };
@@ -166,24 +102,19 @@ fn chosen(args: &LatencyArgs) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{latency, Latency};
-    use crate::args::{Cli, Command};
+    use crate::args::{Cli, Command, LatencyArgs};
 
-    fn options(words: &[&str]) -> Latency {
+    fn args(words: &[&str]) -> LatencyArgs {
         let words = ["rtrace", "latency"].iter().chain(words);
         match Cli::from_words(words).unwrap().command {
-            Command::Latency(args) => latency(args),
+            Command::Latency(args) => args,
             _ => panic!("something else"),
         }
     }
 
-    fn filter(words: &[&str]) -> Option<String> {
-        options(words).filter
-    }
-
     #[test]
     fn the_choice_is_named() {
-        let chosen = |words: &[&str]| options(words).chosen;
+        let chosen = |words: &[&str]| super::chosen(&args(words));
         assert_eq!(chosen(&[]), "");
         assert_eq!(chosen(&["-p", "7"]), "process 7");
         let all = chosen(&["--rt", "-p", "7,8", "-C", "0,2-3"]);
@@ -192,6 +123,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_a_filter() {
+        let filter = |words: &[&str]| super::filter(&args(words));
         assert_eq!(filter(&[]), None);
         let said = filter(&["--rt", "-p", "7,8", "-C", "0,2-3"]).unwrap();
         let expected = "prio < 0 && (pid == 7 || pid == 8) && \

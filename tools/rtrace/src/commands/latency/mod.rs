@@ -3,14 +3,16 @@
 //! `rtrace latency`: measures and reports the longest waits for a CPU, the longest times until a CPU is given up, or
 //! the longest delays of interrupts.
 
+mod choice;
+
 use crate::args::{trace, LatencyArgs};
 use crate::exit::{Code, DONE};
-use crate::options::{self, Latency as Options, TIMERS};
 use crate::place::Place;
-use crate::run::condition::Happened;
-use crate::run::launch::cannot_run;
+use crate::recording::new_directory;
+use crate::run::condition::{Condition, Conditions, Happened};
+use crate::run::launch;
 use crate::run::watch::Watch;
-use crate::run::workload::{self, Event, Run};
+use crate::run::workload::{Event, Run};
 use crate::session::on_drop::StopOnDrop;
 use crate::session::tasks::{self, check_namespace, Ends};
 use crate::session::temporary::Temporary;
@@ -20,12 +22,12 @@ use analysis::loss::Losses;
 use analysis::meanwhile::Meanwhile;
 use analysis::{pass, Catalogue, SendAnalysis};
 use anyhow::{bail, Context};
+use choice::TIMERS;
 use control::snapshot::{self, Snapshot};
 use control::{Latency, Session};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use store::{Claim, Trace};
 use system::signals::Signals;
 use system::Error;
@@ -36,20 +38,20 @@ use terminal::{date, duration, print as show, print_json, say, tell};
 const SAMPLES: &str = "profile:profile_cycles";
 
 /// Measures and prints the latencies, or prints the longest one of a trace. Returns the exit code.
-pub fn latency(place: &Place, args: LatencyArgs) -> anyhow::Result<Code> {
-    if let Some(dir) = &args.input {
-        let rows = (!args.json).then_some(args.rows);
-        return print(&trace(dir.clone())?, args.measured(), rows);
+pub fn latency(place: &Place, mut args: LatencyArgs) -> anyhow::Result<Code> {
+    match args.input.take() {
+        Some(dir) => print(&trace(dir)?, &args),
+        None => measure(place, &args),
     }
-    measure(place, &options::latency(args))
 }
 
 /// Prints the longest latency of the trace in `dir`.
-fn print(dir: &Path, measured: Latency, rows: Option<usize>) -> anyhow::Result<Code> {
+fn print(dir: &Path, args: &LatencyArgs) -> anyhow::Result<Code> {
+    let measured = args.measured();
     let trace = Trace::open(dir)?;
     match Delay::longest(measured, &trace)? {
         Some(delay) => {
-            let losses = case(dir, &trace, delay, rows)?;
+            let losses = case(dir, &trace, delay, (!args.json).then_some(args.rows))?;
             losses.warnings().iter().for_each(say);
             losses.verdict()?;
             Ok(DONE)
@@ -86,35 +88,43 @@ fn case(dir: &Path, trace: &Trace, delay: Delay, rows: Option<usize>) -> anyhow:
     Ok(answers.losses)
 }
 
-fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
+fn measure(place: &Place, args: &LatencyArgs) -> anyhow::Result<Code> {
     let tracer = place.tracer()?;
     let available = tracer.available_events()?;
     let is_there = |event: &str| available.iter().any(|name| name == event);
-    let event = options.measured.pattern();
+    let measured = args.measured();
+    let event = measured.pattern();
     if !is_there(event) {
         bail!("the module has no {event}: it is older than this command");
     }
-    if let Some((program, _)) = &options.command {
-        if let Err(error) = workload::find(program) {
-            return Ok(cannot_run(program, &error));
-        }
+    if let Err(code) = launch::find(&args.command) {
+        return Ok(code);
     }
-    let ends = match options.pids.as_slice() {
+    let ends = match args.pids.as_slice() {
         [] => None,
         pids => {
             check_namespace()?;
             Some(Ends::of(pids)?)
         }
     };
-    let cases = Cases::new(options)?;
+    let cases = Cases::new(args)?;
+    let filter = choice::filter(args);
+    let conditions = Conditions {
+        snapshot_on: vec![Condition::Event {
+            pattern: event.to_owned(),
+            filter: filter.clone(),
+        }],
+        duration: args.duration,
+        ..Conditions::default()
+    };
     let signals = Signals::catch()?;
     let temporary = Temporary::create(&tracer, None)?;
     let session = temporary.session();
-    options.setup.apply(session)?;
-    let mut watch = Watch::new(&options.conditions, session)?;
-    match options.measured {
+    choice::setup(args, filter.as_ref()).apply(session)?;
+    let mut watch = Watch::new(&conditions, session)?;
+    match measured {
         Latency::Wakeup | Latency::Preempt => {
-            let condition = options.filter.iter().map(|filter| format!(" if {filter}"));
+            let condition = filter.iter().map(|filter| format!(" if {filter}"));
             let trigger = format!("stacktrace{}", condition.collect::<String>());
             session.set_trigger(event, &trigger)?;
         }
@@ -126,15 +136,15 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
         }
         Latency::Timer => {}
     }
-    if options.lazy {
+    if args.lazy {
         session.count_lazy_preemptions(true)?;
     }
-    if let Some(period) = options.period {
+    if let Some(period) = args.period {
         session.set_timer_latency_period(u64::try_from(period.as_micros())?)?;
     }
-    if let Some(threshold) = options.threshold {
+    if let Some(threshold) = args.threshold {
         let threshold = u64::try_from(threshold.as_micros())?;
-        session.set_latency_threshold(options.measured, threshold)?;
+        session.set_latency_threshold(measured, threshold)?;
     }
     watch.begin()?;
     session.start()?;
@@ -142,53 +152,48 @@ fn measure(place: &Place, options: &Options) -> anyhow::Result<Code> {
         session,
         patience: None,
     };
-    let child = match &options.command {
-        Some((program, arguments)) => {
-            let mut command = Command::new(program);
-            command.args(arguments);
-            match tasks::run(command) {
-                Ok(child) => Some(child),
-                Err(error) => return Ok(cannot_run(program, &error)),
-            }
-        }
-        None => {
-            let until = match options.conditions.duration {
-                Some(_) => "the time has passed, or Ctrl-C",
-                None => "Ctrl-C",
-            };
-            tell(format_args!(
-                "measuring until {until}; times are in {}",
-                date::zone_name(None)
-            ));
-            None
-        }
+    let child = match launch::spawn(&args.command, tasks::run) {
+        Ok(child) => child,
+        Err(code) => return Ok(code),
     };
-    let run = Run::new(child, signals, &options.conditions, watch, ends)?;
+    if child.is_none() {
+        let until = match args.duration {
+            Some(_) => "the time has passed, or Ctrl-C",
+            None => "Ctrl-C",
+        };
+        tell(format_args!(
+            "measuring until {until}; times are in {}",
+            date::zone_name(None)
+        ));
+    }
+    let run = Run::new(child, signals, &conditions, watch, ends)?;
     cases.gather(session, stop, run)
 }
 
 /// Delays found so far.
 struct Cases<'a> {
-    options: &'a Options,
+    args: &'a LatencyArgs,
+    measured: Latency,
     /// The directory of their traces: the user's, or a temporary one.
     dir: PathBuf,
     _claim: Option<Claim>,
-    _temporary: Option<TempDir>,
+    temporary: Option<TempDir>,
     /// Number of snapshots taken.
     taken: u64,
     worst: Option<(Delay, PathBuf)>,
 }
 
 impl<'a> Cases<'a> {
-    fn new(options: &'a Options) -> anyhow::Result<Self> {
-        let (dir, claim, temporary) = match &options.dir {
+    fn new(args: &'a LatencyArgs) -> anyhow::Result<Self> {
+        let kept = args.output.clone();
+        let (dir, claim, temporary) = match kept.or(args.threshold.map(|_| new_directory())) {
             Some(dir) => {
-                let claim = Claim::take(dir, options.output_options.access)?;
-                let mut held = fs::read_dir(dir).with_context(|| dir.display().to_string())?;
+                let claim = Claim::take(&dir, args.access.access())?;
+                let mut held = fs::read_dir(&dir).with_context(|| dir.display().to_string())?;
                 if held.next().is_some() {
                     bail!("{} is not empty: choose a new directory", dir.display());
                 }
-                (dir.clone(), Some(claim), None)
+                (dir, Some(claim), None)
             }
             None => {
                 let temporary =
@@ -197,10 +202,11 @@ impl<'a> Cases<'a> {
             }
         };
         Ok(Self {
-            options,
+            args,
+            measured: args.measured(),
             dir,
             _claim: claim,
-            _temporary: temporary,
+            temporary,
             taken: 0,
             worst: None,
         })
@@ -215,7 +221,7 @@ impl<'a> Cases<'a> {
     ) -> anyhow::Result<Code> {
         // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
         let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-        let wanted = self.options.conditions.snapshots.unwrap_or(u64::MAX);
+        let wanted = self.args.count.unwrap_or(u64::MAX);
         let mut found = 0;
         let code = loop {
             match run.next(&never)? {
@@ -230,13 +236,13 @@ impl<'a> Cases<'a> {
                 break None;
             }
         };
-        let (measured, missed) = session.latency_counts(self.options.measured)?;
+        let (measured, missed) = session.latency_counts(self.measured)?;
         drop(stop);
         let missed = match missed {
             0 => String::new(),
             missed => format!(", {missed} could not be measured"),
         };
-        let (one, many) = match self.options.measured {
+        let (one, many) = match self.measured {
             Latency::Wakeup => ("wait for a CPU", "waits for a CPU"),
             Latency::Preempt => ("request to give up a CPU", "requests to give up a CPU"),
             Latency::Timer => ("expiry of a timer", "expiries of timers"),
@@ -248,8 +254,8 @@ impl<'a> Cases<'a> {
         match &self.worst {
             Some((delay, dir)) => {
                 let trace = Trace::open(dir)?;
-                case(dir, &trace, delay.clone(), Some(self.options.rows))?;
-                if self.options.dir.is_some() {
+                case(dir, &trace, delay.clone(), Some(self.args.rows))?;
+                if self.temporary.is_none() {
                     tell(format_args!("the trace around it is in {}", dir.display()));
                 }
             }
@@ -263,16 +269,15 @@ impl<'a> Cases<'a> {
 
     /// Says what no delay did: its length, and the choice of threads and CPUs.
     fn missing(&self) -> String {
-        let options = self.options;
-        let least = options.threshold.map(|least| {
+        let least = self.args.threshold.map(|least| {
             let least = least.as_nanos().try_into().unwrap_or(u64::MAX);
-            match options.measured {
+            match self.measured {
                 Latency::Timer => format!("was late by {} or more", duration(least)),
                 _ => format!("took {} or more", duration(least)),
             }
         });
         let least = least.unwrap_or_else(|| "was measured".to_owned());
-        match options.chosen.as_str() {
+        match choice::chosen(self.args).as_str() {
             "" => least,
             chosen => format!("{least} ({chosen} only)"),
         }
@@ -280,21 +285,21 @@ impl<'a> Cases<'a> {
 
     /// Takes a snapshot. Returns whether it has a delay that counts.
     fn take(&mut self, session: &Session) -> anyhow::Result<bool> {
-        let options = self.options;
+        let threshold = self.args.threshold;
         let dir = self.dir.join((self.taken + 1).to_string());
         let Snapshot {
             exposed, failure, ..
-        } = snapshot::take(session, &dir, options.output_options)?;
+        } = snapshot::take(session, &dir, self.args.access.output())?;
         if let Some(error) = failure {
             return Err(error.into());
         }
         if let Some(exposed) = exposed {
             say(exposed);
         }
-        let longest = Delay::longest(options.measured, &Trace::open(&dir)?)?;
+        let longest = Delay::longest(self.measured, &Trace::open(&dir)?)?;
         let before = self.worst.as_ref().map(|(delay, _)| delay.latency_ns);
         let is_worst = |delay: &Delay| before.is_none_or(|before| delay.latency_ns > before);
-        let told = longest.filter(|delay| options.threshold.is_some() || is_worst(delay));
+        let told = longest.filter(|delay| threshold.is_some() || is_worst(delay));
         let Some(delay) = told else {
             // The delay is in the previous snapshot: its trigger fired while that snapshot was taken.
             fs::remove_dir_all(&dir).map_err(Error::write(&dir))?;
@@ -305,12 +310,12 @@ impl<'a> Cases<'a> {
         if !is_worst(&delay) {
             return Ok(true);
         }
-        if options.threshold.is_none() {
+        if threshold.is_none() {
             // From now on, only longer delays fire the trigger.
-            session.set_latency_threshold(options.measured, delay.latency_ns / 1000 + 1)?;
+            session.set_latency_threshold(self.measured, delay.latency_ns / 1000 + 1)?;
         }
         let last = self.worst.replace((delay, dir));
-        if let (Some((_, dir)), None) = (last, &options.dir) {
+        if let (Some((_, dir)), Some(_)) = (last, &self.temporary) {
             fs::remove_dir_all(&dir).map_err(Error::write(&dir))?;
         }
         Ok(true)

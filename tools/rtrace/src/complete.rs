@@ -5,9 +5,9 @@
 //! The shell runs `rtrace` for each completion, with the command line so far. If a source cannot be read, its values
 //! are not offered.
 
-use crate::recipes;
 use clap_complete::engine::CompletionCandidate;
 use control::{events, Tracer};
+use record::recipes;
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};

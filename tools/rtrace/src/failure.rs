@@ -2,12 +2,12 @@
 
 //! Exit codes of errors, the same in all commands. A command line that makes no sense is an error of clap.
 
-use crate::exit::{Code, DAMAGED, FAILED, WRONG_USAGE};
-use crate::run::condition::NoTrigger;
-use crate::session::patience::Interrupted;
-use crate::session::setup::NothingChosen;
 use analysis::loss::Damaged;
 use anyhow::Error;
+use record::exit::{Code, DAMAGED, FAILED, WRONG_USAGE};
+use record::run::condition::NoTrigger;
+use record::session::patience::Interrupted;
+use record::session::setup::NothingChosen;
 use terminal::say;
 
 /// Reports the error and returns the exit code.

@@ -31,7 +31,7 @@ pub fn check(data: &[u8]) {
 
 /// The configuration as TOML; [`None`] if two patterns with a filter name the same events.
 fn written(text: &str) -> Result<Option<String>, String> {
-    let config = rtrace::parse_config("file", text)?;
+    let config = record::session::config::parse("file", text)?;
     let setup = config.setup;
     let mut out = Toml::default();
     let is_name = |name: &str| name::refusal(name).is_none();
@@ -88,7 +88,7 @@ fn written(text: &str) -> Result<Option<String>, String> {
             // A pattern of system calls stands for itself and for the calls.
             if events
                 .iter()
-                .any(|pattern| rtrace::may_pick_nothing(&pattern.value))
+                .any(|pattern| record::session::channels::may_pick_nothing(&pattern.value))
             {
                 return Ok(None);
             }

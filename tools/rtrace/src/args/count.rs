@@ -4,9 +4,9 @@
 
 use super::rows;
 use crate::complete;
-use crate::session::values::{filter, function, pattern};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use record::session::values::{filter, function, pattern};
 use std::ffi::OsString;
 use std::time::Duration;
 use system::quantity;

@@ -3,10 +3,10 @@
 //! `rtrace export`, as typed.
 
 use crate::complete;
-use crate::session::values::pattern;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
+use record::session::values::pattern;
 use std::path::PathBuf;
 use terminal::date::PointInTime;
 

@@ -3,9 +3,9 @@
 //! `rtrace list`, as typed.
 
 use crate::complete;
-use crate::session::values::pattern;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use record::session::values::pattern;
 
 /// List events, contexts, or kernel functions that can be recorded
 ///

@@ -3,9 +3,9 @@
 //! `rtrace profile`, as typed.
 
 use super::{rows, AccessArgs};
-use crate::session::values::frequency;
 use clap::{Args, ValueEnum};
 use control::BufferSize;
+use record::session::values::frequency;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

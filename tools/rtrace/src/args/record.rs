@@ -3,9 +3,9 @@
 //! `rtrace record`, as typed.
 
 use super::{AccessArgs, NetworkArgs, SetupArgs};
-use crate::run::condition::Condition;
 use clap::{ArgGroup, Args};
 use network::parse_address;
+use record::run::condition::Condition;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

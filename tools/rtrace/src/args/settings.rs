@@ -3,18 +3,18 @@
 //! Settings of a recording, from the command line and from a file.
 
 use super::{wrong, ChoiceArgs, Cli, Filtered, FunctionArgs, SetupArgs};
-use crate::probe::event_name;
-use crate::session::channels::{patterns, patterns_of, ChannelArg, ChannelSetup, Filter};
-use crate::session::config::{self, Config};
-use crate::session::functions::Functions;
-use crate::session::given::Given;
-use crate::session::maps::Maps;
-use crate::session::setup::Setup;
-use crate::session::tasks::Tasks;
-use crate::state;
 use clap::error::ErrorKind;
 use clap::CommandFactory;
 use control::{Mode, FIRST_CHANNEL};
+use record::probe::event_name;
+use record::session::channels::{patterns, patterns_of, ChannelArg, ChannelSetup, Filter};
+use record::session::config::{self, Config};
+use record::session::functions::Functions;
+use record::session::given::Given;
+use record::session::maps::Maps;
+use record::session::setup::Setup;
+use record::session::tasks::Tasks;
+use record::state;
 
 /// Contexts of --call-graph.
 const STACKS: [&str; 2] = ["callstack-kernel", "callstack-user"];

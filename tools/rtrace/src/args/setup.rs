@@ -4,11 +4,11 @@
 
 use super::places::Places;
 use crate::complete;
-use crate::session::channels::ChannelArg;
-use crate::session::values::{aux_size, filter, frequency, function, pattern};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use control::BufferSize;
+use record::session::channels::ChannelArg;
+use record::session::values::{aux_size, filter, frequency, function, pattern};
 use std::path::PathBuf;
 
 /// Choice of events, of tasks, and of the size of the buffers.

@@ -4,16 +4,16 @@
 
 use crate::args::settings::{self, add_state, without_probes};
 use crate::args::{wrong, StartArgs};
-use crate::place::Place;
-use crate::session::advice;
-use crate::session::channels::ChannelSetup;
-use crate::session::config::Config;
-use crate::session::earlier::Earlier;
-use crate::session::patience::{self, Patience};
-use crate::session::temporary::Temporary;
-use crate::state;
 use anyhow::bail;
 use control::{LiveTrace, Mode, Session, DEFAULT_SESSION};
+use record::place::Place;
+use record::session::advice;
+use record::session::channels::ChannelSetup;
+use record::session::config::Config;
+use record::session::earlier::Earlier;
+use record::session::patience::{self, Patience};
+use record::session::temporary::Temporary;
+use record::state;
 use system::session::session_option;
 use system::Error;
 use terminal::{conclude, say, tell};

@@ -3,12 +3,12 @@
 //! `rtrace list`: the events that can be recorded, and the contexts.
 
 use crate::args::ListArgs;
-use crate::place::Place;
-use crate::probe;
-use crate::session::channels::{may_pick_nothing, patterns_of};
 use anyhow::bail;
 use control::events::{self, Event};
 use control::Tracer;
+use record::place::Place;
+use record::probe;
+use record::session::channels::{may_pick_nothing, patterns_of};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::slice;

@@ -3,7 +3,7 @@
 //! `rtrace mark`.
 
 use crate::args::MarkArgs;
-use crate::place::Place;
+use record::place::Place;
 
 /// Records a text in the session that was given, or without one in all active sessions.
 pub fn mark(place: &Place, args: &MarkArgs) -> anyhow::Result<()> {

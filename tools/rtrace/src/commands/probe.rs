@@ -3,9 +3,9 @@
 //! `rtrace probe`: defines, lists and deletes dynamic events.
 
 use crate::args::ProbeArgs;
-use crate::place::Place;
-use crate::probe;
 use control::Tracer;
+use record::place::Place;
+use record::probe;
 use serde::Serialize;
 use terminal::{print, print_json};
 

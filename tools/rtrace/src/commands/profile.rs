@@ -3,21 +3,21 @@
 //! `rtrace profile`: samples of what the CPUs do, recorded and summarised.
 
 use crate::args::{Pace, ProfileArgs};
-use crate::exit::Code;
 use crate::failure;
-use crate::place::Place;
-use crate::recording::{new_directory, record, Record};
 use crate::report::{report, Output};
-use crate::run::condition::Conditions;
-use crate::session::channels::ChannelSetup;
-use crate::session::setup::Setup;
-use crate::session::tasks::Tasks;
 use analysis::choice::Choice;
 use analysis::Question;
 use anyhow::{bail, Context};
 use control::{BufferSize, Mode, FIRST_CHANNEL};
 use ctf::METADATA;
 use network::{Destination, Directory};
+use record::exit::Code;
+use record::place::Place;
+use record::recording::{new_directory, record, Record};
+use record::run::condition::Conditions;
+use record::session::channels::ChannelSetup;
+use record::session::setup::Setup;
+use record::session::tasks::Tasks;
 use std::path::Path;
 
 /// Contexts recorded with each sample.

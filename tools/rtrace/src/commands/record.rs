@@ -4,14 +4,14 @@
 
 use crate::args::settings::{add_state, config, probe_filters};
 use crate::args::{wrong, RecordArgs};
-use crate::exit::Code;
-use crate::place::Place;
-use crate::recording::{self, new_directory, Record};
-use crate::run::condition::{Condition, Conditions};
-use crate::session::channels::ChannelSetup;
-use crate::session::maker::Maker;
 use control::{BufferSize, Mode};
 use network::{Destination, Directory};
+use record::exit::Code;
+use record::place::Place;
+use record::recording::{self, new_directory, Record};
+use record::run::condition::{Condition, Conditions};
+use record::session::channels::ChannelSetup;
+use record::session::maker::Maker;
 use store::{OutputOptions, Rotate, Writing};
 
 /// Records, and returns the exit code.

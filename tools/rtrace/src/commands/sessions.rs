@@ -4,8 +4,8 @@
 
 use crate::args::settings::{maps, without_probes};
 use crate::args::SessionCreateArgs;
-use crate::place::Place;
 use control::{LiveTrace, Session};
+use record::place::Place;
 use serde::Serialize;
 use std::fmt::Write;
 use system::Error;

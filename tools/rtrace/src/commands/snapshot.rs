@@ -3,9 +3,9 @@
 //! `rtrace snapshot`: writes the contents of the buffers at this moment.
 
 use crate::args::SnapshotArgs;
-use crate::place::Place;
-use crate::recording::snapshot::take;
 use export::save_names;
+use record::place::Place;
+use record::recording::snapshot::take;
 
 /// Writes a snapshot.
 pub fn snapshot(place: &Place, args: &SnapshotArgs) -> anyhow::Result<()> {

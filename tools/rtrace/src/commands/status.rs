@@ -2,9 +2,9 @@
 
 //! `rtrace status`: prints the state of the session.
 
-use crate::place::Place;
 use consumer::stats::{Counters, TraceStats};
 use control::{EventFilter, Settings, TaskSet, Waiting, FIRST_CHANNEL};
+use record::place::Place;
 use serde::Serialize;
 use std::fmt::Write;
 use terminal::{bytes, harmless_json, print, HEADING};

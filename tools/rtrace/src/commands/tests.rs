@@ -7,12 +7,12 @@ use super::record::options;
 use super::show::options::{Input, Show};
 use super::show::paths::Sources;
 use crate::args::{Cli, Command};
-use crate::recording::Record;
-use crate::session::channels::ChannelSetup;
-use crate::session::maker::Maker;
-use crate::session::setup::Setup;
 use clap::CommandFactory;
 use control::{BufferSize, Mode, FIRST_CHANNEL};
+use record::recording::Record;
+use record::session::channels::ChannelSetup;
+use record::session::maker::Maker;
+use record::session::setup::Setup;
 use store::{Every, Rotate};
 
 fn parse(words: &str) -> Result<Record, clap::Error> {
@@ -28,6 +28,14 @@ fn parse(words: &str) -> Result<Record, clap::Error> {
 
 fn recorded(words: &str) -> Record {
     parse(words).unwrap()
+}
+
+/// Name, size, mode and patterns of a channel.
+fn summary(channel: &ChannelSetup) -> String {
+    let patterns = channel.events.iter().flatten();
+    let patterns: Vec<_> = patterns.map(|given| given.value.as_str()).collect();
+    let (size, mode) = (channel.size.unwrap(), channel.mode.unwrap().name());
+    format!("{} {size} {mode} {}", channel.name, patterns.join(" "))
 }
 
 /// The first channel's patterns.
@@ -70,7 +78,7 @@ fn patterns_go_to_the_channel_before_them() {
          -b 2Mx8 --channel three:discard -e f -- make -e g --channel four",
     );
     let channels = record.setup.channels.iter();
-    let channels: Vec<_> = channels.map(ChannelSetup::summary).collect();
+    let channels: Vec<_> = channels.map(summary).collect();
     let expected = [
         "channel0 2Mx8 overwrite a",
         "one 64Kx2 overwrite b c !d",
@@ -325,9 +333,7 @@ fn system_calls_are_shown_unless_others_are_chosen() {
         }
     };
     let (setup, command) = live("");
-    let summaries = |setup: &Setup| -> Vec<String> {
-        setup.channels.iter().map(ChannelSetup::summary).collect()
-    };
+    let summaries = |setup: &Setup| -> Vec<String> { setup.channels.iter().map(summary).collect() };
     let expected =
         "syscalls sched:sched_process_fork sched:sched_process_exit sched:sched_process_exec";
     assert_eq!(

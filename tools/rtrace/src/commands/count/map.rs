@@ -3,8 +3,8 @@
 //! The maps of a count.
 
 use crate::args::{wrong, CountArgs};
-use crate::recipes::Recipe;
-use crate::session::channels::patterns_of;
+use record::recipes::Recipe;
+use record::session::channels::patterns_of;
 use rtrace_input::map::{ColumnKind, LinePart, MapLine, DEFAULT_SIZE, DURATION, MAX_KEYS};
 
 /// Fields that the end of a system call has, and the begin has not.

@@ -5,10 +5,10 @@
 mod machine;
 
 use crate::args::DoctorArgs;
-use crate::exit::{Code, DAMAGED, DONE};
-use crate::place::Place;
 use control::{Tracer, DEBUGFS, DEFAULT_SESSION};
 use machine::{Key, Machine, SecureBoot, MOK};
+use record::exit::{Code, DAMAGED, DONE};
+use record::place::Place;
 use rustix::fs::{access, Access};
 use rustix::io::Errno;
 use serde::Serialize;

@@ -3,9 +3,9 @@
 //! Choice of the delays, and settings of the session that measures them.
 
 use crate::args::LatencyArgs;
-use crate::session::channels::{ChannelSetup, Filter};
-use crate::session::setup::Setup;
 use control::{BufferSize, Latency, Mode, FIRST_CHANNEL};
+use record::session::channels::{ChannelSetup, Filter};
+use record::session::setup::Setup;
 
 /// Events that show what the CPUs did during a delay.
 const EVENTS: [&str; 7] = [

@@ -5,8 +5,8 @@
 mod vmcore;
 
 use crate::args::RecoverArgs;
-use crate::place::Place;
 use anyhow::{bail, Context};
+use record::place::Place;
 use recovery::dump;
 use recovery::recovered::{self, Recovered};
 use recovery::region::Region;

@@ -3,7 +3,7 @@
 //! Processes that cause new events with each printed line: this process, and the processes that show its lines on a
 //! terminal.
 
-use crate::session::tasks::threads;
+use record::session::tasks::threads;
 use std::fs;
 use std::process;
 

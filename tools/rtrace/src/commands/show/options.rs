@@ -7,14 +7,14 @@ use super::paths::Sources;
 use super::wanted::{check, picks_calls, CallFilter, FAILED};
 use crate::args::settings::choice;
 use crate::args::{trace, wrong, ChoiceArgs, Filtered, FunctionArgs, ShowArgs};
-use crate::compat::{self, Patterns};
-use crate::session::channels::{may_pick_nothing, patterns, patterns_of};
-use crate::session::given::Given;
-use crate::session::setup::Setup;
 use analysis::choice::Choice as Part;
 use control::{BufferSize, Mode};
 use decode::{is_call, Architecture};
 use network::{Credentials, Security};
+use record::compat::{self, Patterns};
+use record::session::channels::{may_pick_nothing, patterns, patterns_of};
+use record::session::given::Given;
+use record::session::setup::Setup;
 use std::path::{Path, PathBuf};
 
 /// Pattern of the events that are printed without -e and -x.

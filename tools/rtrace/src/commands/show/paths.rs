@@ -6,13 +6,13 @@
 //! a file from /proc is used for later events only, and only if no event between shows that the descriptor was closed
 //! or replaced.
 
-use crate::session::maker::Maker;
 use analysis::descriptors::Descriptors;
 use analysis::schedule::Schedule;
 use analysis::schedule_events::Switch;
 use analysis::whose::Owner;
 use analysis::{Catalogue, EventKey, Moment};
 use ctf::{Clock, Event};
+use record::session::maker::Maker;
 use rustix::fs::OFlags;
 use std::fs;
 use std::path::Path;

@@ -7,9 +7,9 @@
 //! end. [`Wanted`] then checks the expression on what both ends recorded.
 
 use super::expression::Expression;
-use crate::session::channels::Filter;
 use analysis::syscalls::{edge, Edge};
 use ctf::{Event, EventLayout, Metadata, Type, Value};
+use record::session::channels::Filter;
 use rtrace_abi::schema::{Field, FieldType, Shown};
 use rtrace_filter::compile::{compile, FilterContext, FilterNames, ProgramMemory};
 use rtrace_filter::evaluate::Contexts;

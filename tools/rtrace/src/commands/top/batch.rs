@@ -4,9 +4,9 @@
 
 use super::seconds::Receiver;
 use crate::args::TopArgs;
-use crate::run::live::Recording;
 use analysis::Answer;
 use anyhow::Context;
+use record::run::live::Recording;
 use rustix::event::{poll, PollFd, PollFlags};
 use terminal::{harmless_json, print_on};
 

@@ -5,8 +5,8 @@
 use super::page::Page;
 use super::seconds::Receiver;
 use crate::args::TopArgs;
-use crate::run::live::Recording;
 use anyhow::Context;
+use record::run::live::Recording;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::termios::{tcgetattr, tcgetwinsize, tcsetattr, LocalModes, OptionalActions, Termios};
 use std::io::{self, stdin, stdout, Write};

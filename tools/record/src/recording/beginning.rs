@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Start of the command that `rtrace record` records, and the wait for the end of the recording.
+//! Start of the recorded command, and the wait for the end of the recording.
 
+use super::Record;
 use crate::exit::Code;
-use crate::recording::Record;
 use crate::run::condition::Condition;
+use crate::run::launch::spawn;
 use crate::run::watch::Watch;
-use crate::run::workload::{self, Event, Run};
+use crate::run::workload::{Event, Run};
 use crate::state;
 use control::Session;
-use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
-use std::process::{Child, Command};
 use system::signals::Signals;
 use terminal::{say, tell};
 
@@ -81,38 +78,4 @@ pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Res
         code,
         is_wanted: happened.is_some() || !waits_for_failure,
     })
-}
-
-/// Looks for the program of a command, if there is one. The error is the exit code of a program that cannot be run; a
-/// message says why.
-pub fn find(command: &[OsString]) -> Result<Option<PathBuf>, Code> {
-    let found = command.first().map(|program| {
-        let found = workload::find(program);
-        found.map_err(|error| cannot_run(program, &error))
-    });
-    found.transpose()
-}
-
-/// Runs a command by `run`, if there is one. The error is that of [`find`].
-pub fn spawn(
-    command: &[OsString],
-    run: impl FnOnce(Command) -> io::Result<Child>,
-) -> Result<Option<Child>, Code> {
-    let [program, arguments @ ..] = command else {
-        return Ok(None);
-    };
-    let mut command = Command::new(program);
-    command.args(arguments);
-    let child = run(command).map_err(|error| cannot_run(program, &error))?;
-    Ok(Some(child))
-}
-
-/// Reports why a command is not run. Returns the exit code for that.
-fn cannot_run(program: &OsStr, error: &io::Error) -> Code {
-    let name = match program.is_empty() {
-        true => "''".into(),
-        false => program.to_string_lossy(),
-    };
-    say(format_args!("cannot run {name}: {error}"));
-    workload::spawn_code(error)
 }

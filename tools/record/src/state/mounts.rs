@@ -14,6 +14,7 @@ use std::str;
 
 /// Names of the events.
 pub const MOUNT: &str = "rtrace_statedump_mount";
+/// The event of a cgroup.
 pub const CGROUP: &str = "rtrace_statedump_cgroup";
 
 /// A line of /proc/self/mountinfo.

@@ -2,10 +2,10 @@
 
 //! `rtrace record --snapshot-on`: a flight recorder that writes a snapshot when a condition occurs.
 
+use crate::recording::beginning::Begun;
 use crate::recording::snapshot;
 use crate::recording::{say_nothing, Record, Recording, Verdict};
 use crate::run::condition::Happened;
-use crate::run::launch::Begun;
 use crate::run::workload::Event;
 use crate::session::on_drop::StopOnDrop;
 use crate::state;

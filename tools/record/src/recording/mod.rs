@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace record`: a complete recording in one command.
+//! A complete recording: session, command, trace.
 
+mod beginning;
 mod names;
 pub mod snapshot;
 mod snapshots;
@@ -12,7 +13,7 @@ use crate::exit::{Code, FAILED, LOST};
 use crate::place::Place;
 use crate::probe::Probes;
 use crate::run::condition::Conditions;
-use crate::run::launch::{self, begin, wait, Begun, End};
+use crate::run::launch;
 use crate::run::watch::Watch;
 use crate::run::workload::Run;
 use crate::session::advice;
@@ -26,6 +27,7 @@ use crate::session::setup::Setup;
 use crate::session::tasks::threads;
 use crate::session::temporary::Temporary;
 use anyhow::{bail, Context};
+use beginning::{begin, wait, Begun, End};
 use consumer::{Consumer, Sink, Source, State, Totals, Written};
 use control::{LiveTrace, Session};
 use ctf::StreamName;

@@ -22,11 +22,11 @@ use system::quantity;
 Examples:
   rtrace count -e write --by comm -- sleep 3               who writes
   rtrace count -e 'read,write' --by event,comm --sum ret   the bytes, too
-  rtrace count -e write --hist ret -i 1s                   the sizes of writes, every second
+  rtrace count -e write --hist ret -d 1s                   the sizes of writes, every second
   rtrace count -e sched_switch --by prev_comm -n 5 -- make
   rtrace count -e syscalls --by event -p 1234              the calls of a process
   rtrace count -e openat --hist duration                   how long a system call takes
-  rtrace count -e block_rq_complete --hist duration --from block_rq_issue --match dev,sector
+  rtrace count -e block_rq_complete --hist duration --begin block_rq_issue --match dev,sector
   rtrace count -T 'vfs_*' -- make                          the calls of kernel functions
   rtrace count -G vfs_read --hist duration -- make         how long they take
   rtrace count -k 'vfs_read(count)' --hist count -- make   their arguments
@@ -63,7 +63,7 @@ pub struct CountArgs {
     ///
     /// The default of --by is the function, `func`.
     #[arg(short = 'G', long = "graph-funcs", value_name = "PATTERN")]
-    #[arg(value_delimiter = ',', value_parser = function, conflicts_with_all = ["events", "functions", "from"])]
+    #[arg(value_delimiter = ',', value_parser = function, conflicts_with_all = ["events", "functions", "begin"])]
     #[arg(add = ArgValueCompleter::new(complete::functions))]
     pub graph: Vec<String>,
 
@@ -100,13 +100,13 @@ pub struct CountArgs {
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]
     #[arg(add = ArgValueCompleter::new(complete::events))]
-    pub from: Vec<String>,
+    pub begin: Vec<String>,
 
     /// Values that are the same at the begin and the end of a duration [default: tid]
     ///
     /// At most two. If they have other names at the end, those follow a colon: tid:next_tid
     #[arg(hide_short_help = true)]
-    #[arg(long = "match", value_name = "VALUES[:VALUES]", requires = "from")]
+    #[arg(long = "match", value_name = "VALUES[:VALUES]", requires = "begin")]
     pub matched: Option<String>,
 
     /// Count as this recipe does: a name, or a file
@@ -115,7 +115,7 @@ pub struct CountArgs {
     /// Each line of the file is a map, as for `set_map` in debugfs, or `-k SPEC`, whose event is in the subsystem
     /// `probes`. `#` begins a comment. EVENTS stands for the events of -e, FIELD for that of --hist.
     #[arg(long, value_name = "RECIPE", conflicts_with_all = [
-        "by", "sum", "min", "max", "filter", "size", "from"
+        "by", "sum", "min", "max", "filter", "size", "begin"
     ])]
     #[arg(add = ArgValueCompleter::new(complete::recipes))]
     pub recipe: Option<String>,
@@ -143,7 +143,7 @@ pub struct CountArgs {
     /// Print a table every DURATION
     ///
     /// It has the counts since the previous table. --min and --max need --cumulative.
-    #[arg(short, long, value_name = "DURATION", value_parser = quantity::duration)]
+    #[arg(short = 'd', long, value_name = "DURATION", value_parser = quantity::duration)]
     pub interval: Option<Duration>,
 
     /// With --interval: print the counts since the beginning

@@ -28,8 +28,8 @@ Examples:
   rtrace top -i rtrace-20261120-230000              a trace that was recorded, second by second")]
 pub struct TopArgs {
     /// Time from table to table
-    #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = delay)]
-    pub delay: Duration,
+    #[arg(short = 'd', long, value_name = "DURATION", default_value = "1s", value_parser = interval)]
+    pub interval: Duration,
 
     /// End after N tables
     #[arg(long, value_name = "N")]
@@ -82,10 +82,10 @@ pub enum Column {
 }
 
 /// Parses the time from table to table.
-fn delay(text: &str) -> Result<Duration, String> {
-    let delay = quantity::duration(text)?;
-    match delay >= Duration::from_millis(100) && delay.as_secs() <= 86_400 {
-        true => Ok(delay),
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = quantity::duration(text)?;
+    match interval >= Duration::from_millis(100) && interval.as_secs() <= 86_400 {
+        true => Ok(interval),
         false => Err("expected a duration from 100ms to 1d".to_owned()),
     }
 }

@@ -131,7 +131,7 @@ fn line(args: &CountArgs) -> String {
     line.extend(args.hist.iter().map(|field| format!(" hist({field})")));
     let measures = args.hist.iter().chain(&args.sum).chain(&args.min);
     let measures = measures.chain(&args.max).any(|name| name == DURATION);
-    let mut begins = ends(&args.from, "exit");
+    let mut begins = ends(&args.begin, "exit");
     let is_call = |pattern: &String| pattern.contains("syscall_exit_");
     if begins.is_empty() && measures && patterns.iter().all(is_call) {
         begins = ends(&args.events, "entry");
@@ -207,7 +207,7 @@ mod tests {
                 "count syscalls:syscall_exit_* by event sum(duration) from syscalls:syscall_entry_*",
             ),
             (
-                "-e a:b --max duration --from c:d --match dev,sector",
+                "-e a:b --max duration --begin c:d --match dev,sector",
                 "count a:b max(duration) from c:d match dev,sector",
             ),
             (

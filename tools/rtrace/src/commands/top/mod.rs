@@ -49,7 +49,7 @@ pub fn top(place: &Place, mut args: TopArgs) -> anyhow::Result<()> {
     if let Some(dir) = args.input.take() {
         return recorded(&trace(dir)?, &args);
     }
-    let seconds = Seconds::new(args.delay, args.sort, Account::default());
+    let seconds = Seconds::new(args.interval, args.sort, Account::default());
     let (sender, receiver) = channel(seconds)?;
     live::look(place, &setup(), &Vec::new, sender, |recording| {
         let is_batch = args.batch || args.once || args.json;
@@ -78,7 +78,7 @@ fn setup() -> Setup {
 /// Prints the tables of the trace in a directory.
 fn recorded(dir: &Path, args: &TopArgs) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
-    let mut seconds = Seconds::new(args.delay, args.sort, Account::of(&trace));
+    let mut seconds = Seconds::new(args.interval, args.sort, Account::of(&trace));
     let mut batch = Batch::new(args);
     seconds
         .describe(&trace.metadata)

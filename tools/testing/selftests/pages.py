@@ -175,7 +175,7 @@ class Page:
             # The earlier example of rtraced ends first.
             subprocess.run("""if pgrep -x rtraced; then rtrace stop; fi
                 for _ in $(seq 600); do pgrep -x rtraced || break; sleep 0.1; done
-                rtrace start --discard -e sched""", shell=True, capture_output=True, check=False)
+                rtrace start -e sched""", shell=True, capture_output=True, check=False)
 
     def command(self, folder, number, command, shown):
         text = command.replace("\\\n", " ")

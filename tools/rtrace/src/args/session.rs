@@ -34,13 +34,11 @@ pub struct StartArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
 
-    /// A full buffer overwrites its oldest events (flight recorder)
-    #[arg(long, conflicts_with = "discard")]
+    /// Keep the newest events (flight recorder)
+    ///
+    /// A full buffer overwrites its oldest events. Otherwise it discards new events, as in `rtrace record`.
+    #[arg(long)]
     pub overwrite: bool,
-
-    /// A full buffer discards new events
-    #[arg(long, conflicts_with = "config")]
-    pub discard: bool,
 
     /// Make sure that the session records, for services: create the session if it does not exist, and change nothing
     /// if it records already
@@ -127,8 +125,8 @@ pub struct MarkArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
-  rtrace start --discard -e sched --state     with the state at the start
-  rtrace state                                once more, an hour later")]
+  rtrace start -e sched --state     with the state at the start
+  rtrace state                      once more, an hour later")]
 pub struct StateArgs {}
 
 /// Subcommands about sessions.

@@ -63,9 +63,11 @@ pub fn start(place: &Place, args: &StartArgs) -> anyhow::Result<()> {
         state::record(&session)?;
     }
     say_started(&session)?;
-    let changed = session.changed_settings()?;
+    let changed = session.changed_settings()?.into_iter();
+    // The lines above have the mode.
+    let changed = changed.filter(|setting| setting.file != "mode");
+    let changed: Vec<_> = changed.map(|setting| setting.to_string()).collect();
     if !changed.is_empty() {
-        let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
         tell(format_args!(
             "settings that are not the defaults: {}; `rtrace{of} session reset` restores the defaults after the trace",
             changed.join(", ")
@@ -76,13 +78,12 @@ pub fn start(place: &Place, args: &StartArgs) -> anyhow::Result<()> {
 
 /// The settings of the arguments.
 pub fn config(args: &StartArgs) -> Result<Config, clap::Error> {
-    let mode = match (args.overwrite, args.discard) {
-        (true, _) => Some(Mode::Overwrite),
-        (_, true) => Some(Mode::Discard),
-        _ => None,
+    let mode = match args.overwrite {
+        true => Mode::Overwrite,
+        false => Mode::Discard,
     };
     let mut config = settings::config(&args.setup)?;
-    config.setup.fill(mode, args.setup.choice.buffer);
+    config.setup.fill(Some(mode), args.setup.choice.buffer);
     add_state(&mut config.setup)?;
     if let Some(only) = &config.setup.tasks.only_command {
         let what = "`only` needs the COMMAND of `rtrace record`: `rtrace start` runs no command";

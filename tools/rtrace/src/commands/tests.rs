@@ -117,11 +117,15 @@ fn start_changes_only_what_is_given() {
         }
     };
     let setup = started("");
-    assert_eq!(setup.channels, [ChannelSetup::named(FIRST_CHANNEL)]);
+    let expected = ChannelSetup {
+        mode: Some(Mode::Discard),
+        ..ChannelSetup::named(FIRST_CHANNEL)
+    };
+    assert_eq!(setup.channels, [expected]);
     assert!(setup.tasks.is_none() && setup.contexts.is_none() && setup.cpus.is_none());
     let setup = started(
         "--channel a:overwrite -e b,c --filter x==1 --filter y==2 --channel d --context tid,comm \
-         -p 7 --cgroup /c -C 1 --marker-channel a --discard",
+         -p 7 --cgroup /c -C 1 --marker-channel a",
     );
     let modes = setup.channels.iter().map(|channel| channel.mode.unwrap());
     let expected = [Mode::Discard, Mode::Overwrite, Mode::Discard];

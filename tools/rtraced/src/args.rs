@@ -4,6 +4,7 @@
 
 use clap::{ArgGroup, Parser};
 use network::{parse_address, parse_quota};
+use rustix::process::Signal;
 use std::path::PathBuf;
 use store::Every;
 use system::access::{parse_group, parse_mode, Gid};
@@ -35,7 +36,7 @@ Chunks:
 
 Snapshots:
   rtrace start --overwrite -b 1Mx16
-  rtraced -o DIR --snapshots --pid-file /run/rtraced.pid
+  rtraced -o DIR --snapshot-on signal:USR2 --pid-file /run/rtraced.pid
   kill -USR2 $(cat /run/rtraced.pid)
 
   Each snapshot has the events since the previous one, as far as they were not overwritten. It is
@@ -86,7 +87,7 @@ Exit codes:
 #[command(group(ArgGroup::new("network").args(["connect", "listen", "metrics"])))]
 pub struct Args {
     /// Directory for the trace: new, empty, or with a part of the same trace (with --rotate: chunks of it; with
-    /// --snapshots: snapshots; with --keep-traces or --listen: a directory for each trace)
+    /// --snapshot-on: snapshots; with --keep-traces or --listen: a directory for each trace)
     #[arg(short, long, value_name = "DIR", required_unless_present_any = ["connect", "metrics", "generate"])]
     pub output: Option<PathBuf>,
 
@@ -94,7 +95,7 @@ pub struct Args {
     /// socket, and contains a `/`
     #[arg(long, value_name = "PATH|HOST:PORT", value_parser = parse_address)]
     #[arg(conflicts_with_all = [
-        "output", "listen", "direct", "rotate", "keep", "snapshots", "keep_traces", "mode", "group"
+        "output", "listen", "direct", "rotate", "keep", "snapshot_on", "keep_traces", "mode", "group"
     ])]
     pub connect: Option<String>,
 
@@ -102,14 +103,14 @@ pub struct Args {
     /// is that of a Unix socket, which accepts connections of root and of its own user only. ADDR is an address
     /// of this machine, or 0.0.0.0 or [::] for all
     #[arg(long, value_name = "PATH|ADDR:PORT", value_parser = parse_address)]
-    #[arg(conflicts_with_all = ["direct", "snapshots", "keep_traces", "leftover", "session"])]
+    #[arg(conflicts_with_all = ["direct", "snapshot_on", "keep_traces", "leftover", "session"])]
     pub listen: Option<String>,
 
     /// Record nothing, but serve the numbers of the session's maps to Prometheus, at http://ADDR:PORT/metrics. ADDR is
     /// 127.0.0.1 by default; addresses for other machines need certificates, or --plain
     #[arg(long, value_name = "[ADDR:]PORT")]
     #[arg(conflicts_with_all = [
-        "output", "direct", "rotate", "keep", "snapshots", "keep_traces", "mode", "group", "leftover", "quota"
+        "output", "direct", "rotate", "keep", "snapshot_on", "keep_traces", "mode", "group", "leftover", "quota"
     ])]
     pub metrics: Option<String>,
 
@@ -160,14 +161,14 @@ pub struct Args {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub keep: Option<u64>,
 
-    /// Flight recorder: at each SIGUSR2, write the contents of the buffers to DIR/1, DIR/2, ..., and write
-    /// nothing else. Continues with later traces, until another signal arrives
-    #[arg(long, conflicts_with_all = ["rotate", "leftover"])]
-    pub snapshots: bool,
+    /// Flight recorder: at each signal of WHAT (signal:USR1 or signal:USR2), write the contents of the buffers to
+    /// DIR/1, DIR/2, ..., and write nothing else. Continues with later traces, until another signal arrives
+    #[arg(long, value_name = "WHAT", value_parser = signal, conflicts_with_all = ["rotate", "leftover"])]
+    pub snapshot_on: Option<Signal>,
 
     /// Write the trace to a new directory DIR/YYYYMMDD-HHMMSS, named by the time (UTC), or continue it in the newest.
     /// Before a new one, remove the oldest, so that N remain; 0: keep all
-    #[arg(long, value_name = "N", conflicts_with = "snapshots")]
+    #[arg(long, value_name = "N", conflicts_with = "snapshot_on")]
     pub keep_traces: Option<usize>,
 
     /// Permissions of DIR, in octal, whatever the umask. Files in DIR get them without the x bits. If DIR
@@ -188,7 +189,7 @@ pub struct Args {
     pub foreground: bool,
 
     /// File that contains the process id while rtraced runs
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub pid_file: Option<PathBuf>,
 
     /// Directory that contains rtrace's directory of files [default: /sys/kernel if the file system `rtrace` is mounted
@@ -203,4 +204,13 @@ pub struct Args {
     /// Write man pages and shell completions to this directory, and exit
     #[arg(long, value_name = "DIR", hide = true)]
     pub generate: Option<PathBuf>,
+}
+
+/// Parses the signal that requests a snapshot.
+fn signal(text: &str) -> Result<Signal, &'static str> {
+    match text {
+        "signal:USR1" => Ok(Signal::USR1),
+        "signal:USR2" => Ok(Signal::USR2),
+        _ => Err("expected signal:USR1 or signal:USR2"),
+    }
 }

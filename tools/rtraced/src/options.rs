@@ -7,6 +7,7 @@ use crate::metrics::Metrics;
 use crate::receive::Receive;
 use clap::CommandFactory;
 use network::{absolute_address, Destination, Directory, Security};
+use rustix::process::Signal;
 use std::io;
 use std::path::{absolute, PathBuf};
 use store::{OutputOptions, Rotate, Writing};
@@ -39,7 +40,7 @@ pub struct Options {
     /// Take the unread part of a trace that was stopped before.
     pub leftover: bool,
     /// Write a snapshot at each request, and nothing else.
-    pub snapshots: bool,
+    pub snapshot_on: Option<Signal>,
     /// Write each trace to a directory of its own in the destination, and keep this number of them; 0: all.
     pub keep_traces: Option<usize>,
     /// Detach as soon as it waits, or the streams are open.
@@ -106,7 +107,7 @@ impl Action {
             debugfs,
             pid_file,
             leftover: args.leftover,
-            snapshots: args.snapshots,
+            snapshot_on: args.snapshot_on,
             keep_traces: args.keep_traces,
             detached: args.detached,
         }))

@@ -39,9 +39,12 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
         .map(PidFile::claim)
         .transpose()?;
     let session = Tracer::find(&options.debugfs)?.session(&options.session)?;
-    if let (true, Destination::Directory(directory)) = (options.snapshots, &options.destination) {
+    if let (Some(signal), Destination::Directory(directory)) =
+        (options.snapshot_on, &options.destination)
+    {
         return snapshots::serve(
             directory,
+            signal,
             &session,
             &mut signals,
             &mut detachment,

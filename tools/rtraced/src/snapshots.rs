@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `--snapshots`: writes the contents of the buffers at each signal.
+//! `--snapshot-on`: writes the contents of the buffers at each signal.
 
 use crate::detach::Detachment;
 use crate::failure::Failure;
@@ -16,12 +16,10 @@ use store::{Claim, Output};
 use system::priority;
 use system::signals::Signals;
 
-/// The signal that requests a snapshot.
-const ASKING: i32 = Signal::USR2.as_raw();
-
-/// Serves SIGUSR2 until another signal arrives, or the session is gone.
+/// Serves a signal until another one arrives, or the session is gone.
 pub fn serve(
     directory: &Directory,
+    signal: Signal,
     session: &Session,
     signals: &mut Signals,
     detachment: &mut Detachment,
@@ -33,9 +31,14 @@ pub fn serve(
     Output::try_writing(dir, *options)?;
     let _claim = Claim::take(dir, options.access)?;
     let status = format!(
-        "writing a snapshot of session `{}` to {} at each SIGUSR2",
+        "writing a snapshot of session `{}` to {} at each SIG{}",
         session.name(),
-        dir.display()
+        dir.display(),
+        if signal == Signal::USR1 {
+            "USR1"
+        } else {
+            "USR2"
+        }
     );
     log.info(&status);
     detachment.leave(log)?;
@@ -44,7 +47,7 @@ pub fn serve(
     let mut code = None;
     loop {
         let came = look(signals);
-        if came.contains(&ASKING) {
+        if came.contains(&signal.as_raw()) {
             if let Err(error) = take(directory, session, number, log) {
                 let failure = Failure::from(error);
                 log.error(&failure.to_string());
@@ -53,7 +56,7 @@ pub fn serve(
             // The number stays if the snapshot was refused before its directory was created.
             number += u64::from(dir.join(number.to_string()).exists());
         }
-        let end = if came.iter().any(|signal| *signal != ASKING) {
+        let end = if came.iter().any(|other| *other != signal.as_raw()) {
             "stopped by a signal"
         } else if !session.exists() {
             "the session was destroyed"

@@ -85,9 +85,18 @@ fn wrong_usage() {
         ("--rotate often", "no size"),
         ("--keep 3", "--rotate"),
         ("--rotate 1G --keep 0", "0 is not in 1.."),
-        ("--snapshots --rotate 1G", "cannot be used with"),
-        ("--snapshots --leftover", "cannot be used with"),
-        ("--snapshots --keep-traces 1", "cannot be used with"),
+        (
+            "--snapshot-on signal:USR2 --rotate 1G",
+            "cannot be used with",
+        ),
+        (
+            "--snapshot-on signal:USR2 --leftover",
+            "cannot be used with",
+        ),
+        (
+            "--snapshot-on signal:USR2 --keep-traces 1",
+            "cannot be used with",
+        ),
     ] {
         rtraced(output.path(), &output.path().join("trace"))
             .args(words.split(' '))
@@ -250,7 +259,7 @@ fn snapshots_need_a_place() {
     fs::write(output.path().join("letter"), "dear").unwrap();
     for how in [&["--foreground"][..], &[]] {
         rtraced(tree.path(), output.path())
-            .arg("--snapshots")
+            .args(["--snapshot-on", "signal:USR2"])
             .args(how)
             .assert()
             .code(3)

@@ -116,7 +116,7 @@ pub struct RecordArgs {
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "N", requires = "snapshot_on")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub snapshots: Option<u64>,
+    pub count: Option<u64>,
 
     /// Directory for the trace: new or empty
     ///

@@ -50,7 +50,7 @@ pub struct StartArgs {
 ///
 /// This is for a session without a reader, such as a flight recorder started with `rtrace start --overwrite`. The
 /// recording continues. Events that were written have left the buffers; later events stay there for the next
-/// snapshot. `rtraced --snapshots` writes a snapshot at each SIGUSR2.
+/// snapshot. `rtraced --snapshot-on signal:USR2` writes a snapshot at each SIGUSR2.
 #[derive(Debug, Args)]
 pub struct SnapshotArgs {
     /// Directory for the trace: new or empty

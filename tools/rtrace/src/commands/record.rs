@@ -148,7 +148,7 @@ fn conditions(args: &mut RecordArgs, channels: &[ChannelSetup]) -> Result<Condit
         until: args.until.drain(..).collect(),
         after: args.after,
         snapshot_on: args.snapshot_on.drain(..).collect(),
-        snapshots: args.snapshots,
+        snapshots: args.count,
         duration: args.duration,
     };
     let Conditions {

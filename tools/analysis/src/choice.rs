@@ -2,6 +2,7 @@
 
 //! Choice of a part of a trace: a range of time, and tasks.
 
+use super::loss::Loss;
 use super::schedule::{Schedule, Span};
 use super::schedule_events::Switch;
 use super::whose::Task;
@@ -76,6 +77,11 @@ impl Chosen {
         self.range.0 <= time && time <= self.range.1
     }
 
+    /// Returns whether a time is after the range.
+    pub fn is_over(&self, time: u64) -> bool {
+        time > self.range.1
+    }
+
     /// Returns whether a range of time overlaps the chosen one.
     pub fn overlaps(&self, from: u64, to: u64) -> bool {
         from <= self.range.1 && to >= self.range.0
@@ -120,10 +126,23 @@ impl Chosen {
         self.has(time) && tids.any(|tid| self.is_of_thread(tid, schedule))
     }
 
+    /// Returns the chosen part of a loss.
+    pub fn part_of_loss(&self, loss: &Loss) -> Option<Loss> {
+        let (from, to) = self.clip((loss.from, loss.to));
+        let is_part = self.overlaps(loss.from, loss.to);
+        is_part.then(|| Loss {
+            from,
+            to,
+            ..loss.clone()
+        })
+    }
+
     /// Returns the chosen part of a span.
     pub fn part(&self, mut span: Span, schedule: &Schedule) -> Option<Span> {
         let (from, to) = self.clip((span.from, span.to));
-        if !self.overlaps(span.from, span.to) || !self.is_of_thread(span.tid, schedule) {
+        let is_touched = from == to && span.from < span.to;
+        let is_part = self.overlaps(span.from, span.to) && !is_touched;
+        if !is_part || !self.is_of_thread(span.tid, schedule) {
             return None;
         }
         span.is_complete &= (from, to) == (span.from, span.to);

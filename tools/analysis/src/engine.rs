@@ -74,6 +74,10 @@ pub struct Engine<A: ?Sized> {
     chosen: Option<Chosen>,
     /// Losses that the last item reported.
     losses: Vec<Loss>,
+    /// Whether the begin of the trace is known.
+    is_begun: bool,
+    /// Losses that the analyses receive once it is.
+    untold: Vec<Loss>,
 }
 
 /// State of a stream.
@@ -158,6 +162,8 @@ impl<A: Analysis + ?Sized> Engine<A> {
             choice: None,
             chosen: None,
             losses: Vec::new(),
+            is_begun: false,
+            untold: Vec::new(),
         }
     }
 
@@ -175,6 +181,12 @@ impl<A: Analysis + ?Sized> Engine<A> {
         is_part
             || !self.curious.is_empty()
             || route.is_none_or(|route| route.is_scheduled || !route.receivers.is_empty())
+    }
+
+    /// Returns whether a time is after the chosen range.
+    pub fn is_over(&self, time: u64) -> bool {
+        let chosen = self.chosen.as_ref();
+        chosen.is_some_and(|chosen| chosen.is_over(time))
     }
 
     /// Returns the schedule.
@@ -205,10 +217,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         self.losses.clear();
         // The first packets of all streams precede every other item.
         if !matches!(item, Item::Packet(_) | Item::Damaged { .. }) {
-            if let Some(choice) = self.choice.take() {
-                let begin = self.extent.begin();
-                self.chosen = Some(Chosen::new(choice, &self.clock, begin));
-            }
+            self.begin();
         }
         match item {
             Item::Event(event) => {
@@ -237,6 +246,21 @@ impl<A: Analysis + ?Sized> Engine<A> {
             }
         }
         &self.losses
+    }
+
+    /// From here on the begin of the trace is known: applies the choice, and passes the losses in the first packets on.
+    fn begin(&mut self) {
+        if self.is_begun {
+            return;
+        }
+        self.is_begun = true;
+        if let Some(choice) = self.choice.take() {
+            let begin = self.extent.begin();
+            self.chosen = Some(Chosen::new(choice, &self.clock, begin));
+        }
+        for loss in std::mem::take(&mut self.untold) {
+            self.pass_loss(loss);
+        }
     }
 
     fn packet(&mut self, number: usize, item: &Item<'_>, packet: &Packet<'_>) {
@@ -321,6 +345,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
     /// Returns the meaning of a stream's event for all views; `None` before the stream's first packet.
     /// Passes ended spans and switches to the analyses, but not the event itself.
     pub fn happen<'e>(&mut self, number: usize, event: &Event<'e>) -> Option<Happened<'e>> {
+        self.begin();
         self.account.event(number);
         let cpu = self.stream(number)?.cpu;
         let happened = self.schedule.event(event, cpu, &mut self.spans);
@@ -388,6 +413,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
 
     /// Ends the trace at this time.
     pub fn end(mut self, time: u64) -> Ended<A> {
+        self.begin();
         for number in 0..self.streams.len() {
             if let Some(stream) = self.stream(number).filter(|stream| stream.is_cut) {
                 self.tell(Loss {
@@ -433,15 +459,26 @@ impl<A: Analysis + ?Sized> Engine<A> {
         }
     }
 
-    /// Passes a loss to the analyses.
+    /// Reports a loss, and passes it to the analyses.
     fn tell(&mut self, loss: Loss) {
-        let chosen = self.chosen.as_ref();
-        if chosen.is_none_or(|chosen| chosen.overlaps(loss.from, loss.to)) {
+        self.losses.push(loss.clone());
+        match self.is_begun {
+            true => self.pass_loss(loss),
+            false => self.untold.push(loss),
+        }
+    }
+
+    /// Passes the chosen part of a loss to the analyses.
+    fn pass_loss(&mut self, loss: Loss) {
+        let part = match &self.chosen {
+            Some(chosen) => chosen.part_of_loss(&loss),
+            None => Some(loss),
+        };
+        if let Some(part) = part {
             for analysis in &mut self.analyses {
-                analysis.loss(&loss);
+                analysis.loss(&part);
             }
         }
-        self.losses.push(loss);
     }
 
     /// Begins a loss: events of a stream are missing from this time until `whole`.

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Choice of the events and of the time range to export.
+//! Choice of the part of a trace to export.
 
 use crate::ftrace;
+use analysis::choice::Choice as Part;
 use analysis::{key, EventKey};
 use anyhow::bail;
 use control::events::{self, Event};
 use ctf::{EventLayout, Metadata};
 use std::collections::HashSet;
-use terminal::date::PointInTime;
 
 /// Choice of the user.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Patterns of events; all events, if there are none.
     pub patterns: Vec<String>,
-    /// Begin of the range: earlier events are not exported.
-    pub from: Option<PointInTime>,
-    /// End of the range: later events are not exported.
-    pub to: Option<PointInTime>,
+    /// Range of time, and tasks.
+    pub part: Part,
 }
 
 impl Choice {

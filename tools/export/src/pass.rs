@@ -15,7 +15,6 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use store::Trace;
-use terminal::date::PointInTime;
 
 /// Result of an export, with its losses.
 pub struct Exported {
@@ -41,28 +40,26 @@ pub fn read(
 ) -> anyhow::Result<Exported> {
     let catalogue = Catalogue::new(&trace.metadata);
     let exporter = Exporter::new(trace, &catalogue, choice, chosen, format, out);
-    let mut engine = Engine::new(&catalogue, Account::of(trace), vec![Box::new(exporter)]);
+    let engine = Engine::new(&catalogue, Account::of(trace), vec![Box::new(exporter)]);
+    let mut engine = engine.choose(&choice.part);
     let mut now = 0;
-    let mut merge = trace.merge()?;
-    // The first event after the range ends the export, whatever event it is.
-    if choice.to.is_none() {
-        merge = merge.only(|layout| engine.wants(key(layout)));
-    }
+    let merge = trace.merge()?.only(|layout| engine.wants(key(layout)));
     let is_all_read = each_of(
         merge,
         |bytes| Ok::<_, anyhow::Error>(progress(bytes)?),
         |stream, item| {
-            let begin = engine.extent().begin();
-            if let Item::Event(event) = item {
-                now = event.timestamp;
-            }
-            for exporter in engine.parts().1 {
-                // The first packets of all streams precede every other item. At such an item, the begin of the
-                // trace is known.
-                if !matches!(item, Item::Packet(_) | Item::Damaged { .. }) {
+            // The first packets of all streams precede every other item. At such an item, the begin of the trace is
+            // known.
+            if !matches!(item, Item::Packet(_) | Item::Damaged { .. }) {
+                let begin = engine.extent().begin();
+                for exporter in engine.parts().1 {
                     exporter.begin(begin)?;
                 }
-                if matches!(item, Item::Event(_)) && exporter.ns(now) > exporter.range.1 {
+            }
+            if let Item::Event(event) = item {
+                now = event.timestamp;
+                // The first event after the range ends the export, whatever event it is.
+                if engine.is_over(now) {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -81,28 +78,24 @@ pub fn read(
     let Ended {
         mut analyses,
         account,
+        extent,
         ..
     } = engine.end(end);
     let exporter = analyses.remove(0);
-    exporter.finish(end, &account)
+    exporter.finish(extent.end(), &account)
 }
 
 /// Gives the chosen events to a format.
 struct Exporter<'a> {
     clock: Clock,
     is_all: bool,
-    choice: &'a Choice,
     format: &'a mut dyn Format,
     out: &'a mut dyn Write,
     chosen: Vec<EventKey>,
     /// Whether hard and soft interrupts are chosen.
     interrupts: [bool; 2],
-    /// Begin and end of the range, in nanoseconds of the trace's clock.
-    range: (u64, u64),
     /// Begin of the trace, in nanoseconds of its clock. None until it is known.
     begin: Option<u64>,
-    /// Losses that wait until the begin of the trace is known.
-    untold: Vec<loss::Loss>,
     /// Losses in the range.
     told: Content,
     damages: Damages,
@@ -116,7 +109,7 @@ impl<'a> Exporter<'a> {
     fn new(
         trace: &'a Trace,
         catalogue: &Catalogue<'_>,
-        choice: &'a Choice,
+        choice: &Choice,
         chosen: HashSet<EventKey>,
         format: &'a mut dyn Format,
         out: &'a mut dyn Write,
@@ -125,15 +118,12 @@ impl<'a> Exporter<'a> {
         let are_chosen = |is_hard| interrupts.of(is_hard).all(|key| chosen.contains(&key));
         Self {
             clock: trace.metadata.clock,
-            is_all: choice.from.is_none() && choice.to.is_none(),
-            choice,
+            is_all: choice.part.is_all(),
             format,
             out,
             interrupts: [are_chosen(true), are_chosen(false)],
             chosen: chosen.into_iter().collect(),
-            range: (0, u64::MAX),
             begin: None,
-            untold: Vec::new(),
             told: Content::default(),
             damages: Damages::of(trace),
             exported: 0,
@@ -153,30 +143,15 @@ impl<'a> Exporter<'a> {
         }
         let begin = self.ns(time);
         self.begin = Some(begin);
-        let epoch = self.clock.since_epoch(time);
-        let bound = |time: Option<PointInTime>| {
-            let after = time?.after_begin(begin, epoch);
-            let clock = i128::from(begin).saturating_add(after).max(0);
-            Some(u64::try_from(clock).unwrap_or(u64::MAX))
-        };
-        self.range = (
-            bound(self.choice.from).unwrap_or(0),
-            bound(self.choice.to).unwrap_or(u64::MAX),
-        );
-        self.format.begin(begin, self.out)?;
-        let untold = std::mem::take(&mut self.untold);
-        untold.iter().try_for_each(|loss| self.tell(loss))
+        self.format.begin(begin, self.out)
     }
 
-    /// Gives the format a loss, if the loss may be in the range.
+    /// Gives the format a loss.
     fn tell(&mut self, loss: &loss::Loss) -> io::Result<()> {
-        let (from, to) = self.range;
-        let begin = self.begin.unwrap_or(0);
-        let (ns, until) = (self.ns(loss.from).max(begin), self.ns(loss.to).max(begin));
-        let is_known = loss.events > 0 || loss.packets > 0 || loss.damage.is_some();
-        if !is_known || until < from || ns > to {
+        if loss.events == 0 && loss.packets == 0 && loss.damage.is_none() {
             return Ok(());
         }
+        let begin = self.begin.unwrap_or(0);
         self.told.lost += loss.events;
         self.told.packets_lost += loss.packets;
         if let Some(damage) = &loss.damage {
@@ -184,8 +159,8 @@ impl<'a> Exporter<'a> {
         }
         let loss = Loss {
             cpu: loss.cpu,
-            ns: ns.max(from),
-            until,
+            ns: self.ns(loss.from).max(begin),
+            until: self.ns(loss.to).max(begin),
             events: loss.events,
             packets: loss.packets,
             damaged: loss.damage.as_ref().map_or(0, |damage| damage.bytes.max(1)),
@@ -207,8 +182,7 @@ impl<'a> Exporter<'a> {
     /// Ends the export at `end`, the end of the trace or of the range.
     fn finish(mut self, end: u64, account: &Account) -> anyhow::Result<Exported> {
         self.take_result()?;
-        let end = self.ns(end).min(self.range.1);
-        self.format.end(end, self.out)?;
+        self.format.end(self.ns(end), self.out)?;
         let losses = match self.is_all {
             true => account.total(),
             // The kernel's counters cover the whole trace.
@@ -231,14 +205,10 @@ impl Analysis for Exporter<'_> {
     }
 
     fn event(&mut self, _which: usize, event: &Event<'_>, now: &Moment<'_>) {
-        let ns = self.ns(now.time);
-        if ns < self.range.0 {
-            return;
-        }
         self.exported += 1;
         self.nameless += u64::from(now.task.is_none());
         let now = Now {
-            ns,
+            ns: self.ns(now.time),
             cpu: now.schedule.number(now.cpu),
             moment: *now,
         };
@@ -246,9 +216,7 @@ impl Analysis for Exporter<'_> {
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
-        if self.ns(span.to) > self.range.0 {
-            self.with(|this| this.format.span(span, schedule, this.out));
-        }
+        self.with(|this| this.format.span(span, schedule, this.out));
     }
 
     fn wants_interrupts(&self) -> bool {
@@ -256,9 +224,7 @@ impl Analysis for Exporter<'_> {
     }
 
     fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
-        let is_chosen = self.interrupts[usize::from(!interrupt.source.is_hard)];
-        let end = interrupt.from.saturating_add(interrupt.ticks);
-        if is_chosen && self.ns(end) > self.range.0 {
+        if self.interrupts[usize::from(!interrupt.source.is_hard)] {
             self.with(|this| this.format.interrupt(interrupt, schedule, this.out));
         }
     }
@@ -269,9 +235,6 @@ impl Analysis for Exporter<'_> {
     }
 
     fn loss(&mut self, loss: &loss::Loss) {
-        match self.begin {
-            Some(_) => self.with(|this| this.tell(loss)),
-            None => self.untold.push(loss.clone()),
-        }
+        self.with(|this| this.tell(loss));
     }
 }

@@ -2,13 +2,13 @@
 
 //! `rtrace export`, as typed.
 
+use super::PartArgs;
 use crate::complete;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use record::session::values::pattern;
 use std::path::PathBuf;
-use terminal::date::PointInTime;
 
 /// Write a trace in the format of another tool
 ///
@@ -117,16 +117,8 @@ pub struct ExportChoiceArgs {
     #[arg(add = ArgValueCompleter::new(complete::events))]
     pub events: Vec<String>,
 
-    /// Only events from TIME on: 23:00:01, +5s after the trace's begin, or 1234.567890 of its clock
-    ///
-    /// A time of the day is the first one in the trace; 2026-11-27T23:00:01 names the day. Seconds of the trace's
-    /// clock are those that `rtrace export text` shows.
-    #[arg(long, value_name = "TIME")]
-    pub from: Option<PointInTime>,
-
-    /// Only events up to TIME
-    #[arg(long, value_name = "TIME")]
-    pub to: Option<PointInTime>,
+    #[command(flatten)]
+    pub part: PartArgs,
 }
 
 /// Options of a format that is one file.

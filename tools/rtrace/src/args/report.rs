@@ -2,15 +2,13 @@
 
 //! `rtrace report`, as typed.
 
-use super::{comm, rows};
+use super::{rows, PartArgs};
 use crate::complete;
-use analysis::choice::Choice;
 use analysis::Sort;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
-use terminal::date::PointInTime;
 
 /// Summarise a trace: events by type and CPU, the busiest tasks, what was lost
 ///
@@ -57,11 +55,11 @@ pub struct ReportArgs {
     pub sort: Sort,
 
     /// CPUs: time busy, idle, in interrupts
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["pids", "comms"])]
     pub cpu: bool,
 
     /// Interrupts: counts and durations
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["pids", "comms"])]
     pub irq: bool,
 
     /// Block requests, reads and writes
@@ -90,34 +88,13 @@ pub struct ReportArgs {
     /// Critical path of a thread: its work and waits
     ///
     /// The path is followed back through the threads that woke it. Of several threads that had this id, the last is
-    /// taken.
+    /// taken. With --to: the path up to that time, and not to the thread's end.
     #[arg(long, value_name = "TID", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(conflicts_with_all = ["from", "pids", "comms"])]
     pub critical_path: Option<i64>,
 
-    /// Only what happened from TIME on: 23:00:01, or +5s after the trace's begin
-    ///
-    /// A time of the day is the first one in the trace, as the reports show it; 2026-11-27T23:00:01 names the day.
-    /// A number is a time of the trace's clock in seconds. An operation that began before TIME is not timed.
-    #[arg(hide_short_help = true)]
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["critical_path", "html", "serve"])]
-    pub from: Option<PointInTime>,
-
-    /// Only what happened up to TIME; with --critical-path, the path up to TIME and not to the thread's end
-    #[arg(hide_short_help = true)]
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["html", "serve"])]
-    pub to: Option<PointInTime>,
-
-    /// Only what these processes did
-    #[arg(hide_short_help = true)]
-    #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
-    #[arg(conflicts_with_all = ["critical_path", "cpu", "irq", "html", "serve"])]
-    pub pids: Vec<u32>,
-
-    /// Only what threads of this name did: a name, or a pattern with *, ? and [...]
-    #[arg(hide_short_help = true)]
-    #[arg(long = "comm", value_name = "NAME", value_delimiter = ',', value_parser = comm)]
-    #[arg(conflicts_with_all = ["critical_path", "cpu", "irq", "html", "serve"])]
-    pub comms: Vec<String>,
+    #[command(flatten)]
+    pub part: PartArgs,
 
     /// Calls of functions as a tree, with durations
     ///
@@ -137,14 +114,14 @@ pub struct ReportArgs {
     ///
     /// The page needs only a browser. Without a question it answers all that the trace can answer. FILE is new
     /// unless --force; `-` is standard output.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows", "from", "to", "pids", "comms"])]
     pub html: Option<PathBuf>,
 
     /// Serve the page to a browser on this machine
     ///
     /// The page of --html, with every event of a trace of any size. The command prints the address, which only this
     /// user knows. Ctrl-C ends it.
-    #[arg(long, conflicts_with_all = ["graph", "html", "json", "rows"])]
+    #[arg(long, conflicts_with_all = ["graph", "html", "json", "rows", "from", "to", "pids", "comms"])]
     pub serve: bool,
 
     /// Replace the FILE of --html if it exists
@@ -164,18 +141,6 @@ pub struct ReportArgs {
     #[arg(value_name = "DIR")]
     #[arg(add = ArgValueCompleter::new(complete::traces))]
     pub dir: Option<PathBuf>,
-}
-
-impl ReportArgs {
-    /// The part of the trace.
-    pub fn choice(&self) -> Choice {
-        Choice {
-            from: self.from,
-            to: self.to,
-            pids: self.pids.clone(),
-            comms: self.comms.clone(),
-        }
-    }
 }
 
 /// The order of a name that clap has checked.

@@ -50,7 +50,6 @@ fn stream(kind: Kind, args: ExportFileArgs) -> anyhow::Result<()> {
 fn choice(args: ExportChoiceArgs) -> Choice {
     Choice {
         patterns: args.events,
-        from: args.from,
-        to: args.to,
+        part: args.part.choice(),
     }
 }

@@ -4,7 +4,6 @@
 
 use crate::args::{trace, ReportArgs};
 use crate::report::{self, Output};
-use analysis::choice::Choice;
 use analysis::syscalls::By;
 use analysis::Question;
 use export::Target;
@@ -12,12 +11,11 @@ use export::Target;
 /// Prints a summary of a trace, or the answers to questions about it.
 pub fn report(args: ReportArgs) -> anyhow::Result<()> {
     let questions = questions(&args);
-    // The path alone ends at `to`, and needs what happened before.
-    let is_path = args.critical_path.is_some();
-    let choice = Choice {
-        to: args.to.filter(|_| !is_path),
-        ..args.choice()
-    };
+    let mut choice = args.part.choice();
+    if args.critical_path.is_some() {
+        // The path alone ends at `to`, and needs what happened before.
+        choice.to = None;
+    }
     let output = match args.html {
         Some(file) => Output::Page(Target::named(file, args.force)),
         None if args.serve => Output::Served,
@@ -45,8 +43,10 @@ fn questions(args: &ReportArgs) -> Vec<Question> {
         args.profile.then_some(Question::Profile),
         args.maps.then_some(Question::Maps),
         args.aux.then_some(Question::Aux),
-        args.critical_path
-            .map(|tid| Question::CriticalPath { tid, to: args.to }),
+        args.critical_path.map(|tid| Question::CriticalPath {
+            tid,
+            to: args.part.to,
+        }),
     ];
     questions.into_iter().flatten().collect()
 }

@@ -170,8 +170,7 @@ fn slices_end_with_the_time_that_is_chosen() {
         .iter()
         .map(|(_, _, name, begin, took)| (name.as_str(), begin + took.unwrap()))
         .collect();
-    // The slice of the task ends at the next event.
-    assert_eq!(ends, [("sh", 40.0), ("openat", 30.0)]);
+    assert_eq!(ends, [("sh", 30.0), ("openat", 30.0)]);
 }
 
 #[test]

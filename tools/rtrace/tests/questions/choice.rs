@@ -5,6 +5,7 @@
 use super::{json, packet, report, row, write, IDLE, SHELL, THREAD, US};
 use assert_cmd::Command;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use synthetic::{OPENAT_EXIT, READ_EXIT, WAKING};
 use tempfile::TempDir;
@@ -109,6 +110,61 @@ fn a_summary_of_a_part_has_its_events() {
     // The totals are those of the whole trace.
     assert_eq!(part["recorded"], 11);
     assert_eq!(part["begin_ns"], 1_700_000_000_000_050_000_u64);
+}
+
+/// Returns what an export of the trace writes.
+fn exported(format: &str, options: &[&str], dir: &Path) -> Vec<u8> {
+    let mut command = Command::cargo_bin("rtrace").unwrap();
+    command.args(["export", format]).args(options).arg(dir);
+    command.assert().success().get_output().stdout.clone()
+}
+
+/// Returns the number of rows of each event.
+fn counts(rows: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for row in rows.lines().skip(1) {
+        let event = row.split(',').nth(4).unwrap();
+        *counts.entry(event.to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn an_export_has_the_part_of_a_report() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    for (options, ran) in [
+        (&[][..], [50_000, 90_000]),
+        (&["--from", "+50us"], [10_000, 90_000]),
+        (&["--to", "+100us"], [50_000, 40_000]),
+        (&["--from", "+50us", "--to", "+70us"], [10_000, 10_000]),
+        (&["--from", "+60us"], [0, 90_000]),
+        (&["--from", "+500us"], [0, 0]),
+        (&["--comm", "worker"], [0, 90_000]),
+        (&["-p", "9"], [0, 0]),
+    ] {
+        let report = json(options, dir.path());
+        let events = report["events"].as_array().unwrap().iter();
+        let count = |event: &Value| {
+            let name = event["name"].as_str().unwrap().to_owned();
+            (name, event["count"].as_u64().unwrap())
+        };
+        let rows = String::from_utf8(exported("csv", options, dir.path())).unwrap();
+        assert_eq!(counts(&rows), events.map(count).collect(), "{options:?}");
+        let threads = json(&[&["--threads"], options].concat(), dir.path());
+        let chrome = exported("chrome", options, dir.path());
+        let chrome: Value = serde_json::from_slice(&chrome).unwrap();
+        for (name, ran) in ["sh", "worker"].into_iter().zip(ran) {
+            let mut rows = threads["threads"]["threads"].as_array().unwrap().iter();
+            let row = rows.find(|row| row["comm"] == name);
+            let reported = row.map_or(0, |row| row["running_ns"].as_u64().unwrap());
+            let slices = chrome["traceEvents"].as_array().unwrap().iter();
+            let slices = slices.filter(|slice| slice["ph"] == "X" && slice["name"] == name);
+            let microseconds: f64 = slices.map(|slice| slice["dur"].as_f64().unwrap()).sum();
+            let drawn = (microseconds * 1000.0).round() as u64;
+            assert_eq!((reported, drawn), (ran, ran), "{options:?}: {name}");
+        }
+    }
 }
 
 #[test]

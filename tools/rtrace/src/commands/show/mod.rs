@@ -62,7 +62,9 @@ pub fn graph(args: &ReportArgs) -> anyhow::Result<()> {
     }
     let rows = args.summary.then_some(args.rows);
     let graph = Graph::new(Output::open(None, false)?).summary(rows);
-    let graph = graph.of(dir, Account::of(&trace)).only(args.choice());
+    let graph = graph
+        .of(dir, Account::of(&trace))
+        .only(args.part.clone().choice());
     recorded(&trace, graph, None)
 }
 

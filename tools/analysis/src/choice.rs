@@ -6,8 +6,10 @@ use super::loss::Loss;
 use super::schedule::{Schedule, Span};
 use super::schedule_events::Switch;
 use super::whose::Task;
+use super::EventKey;
 use ctf::Clock;
 use rtrace_input::glob;
+use std::collections::HashSet;
 use terminal::date::PointInTime;
 
 /// Choice of the user. The default is the whole trace.
@@ -21,12 +23,14 @@ pub struct Choice {
     pub pids: Vec<u32>,
     /// Patterns of the names of threads; all, if empty.
     pub comms: Vec<String>,
+    /// The events that the analyses receive; all, if `None`.
+    pub events: Option<HashSet<EventKey>>,
 }
 
 impl Choice {
     /// Returns whether the choice is the whole trace.
     pub fn is_all(&self) -> bool {
-        self.from.is_none() && self.to.is_none() && !self.has_tasks()
+        self.from.is_none() && self.to.is_none() && !self.has_tasks() && self.events.is_none()
     }
 
     /// Returns whether only some tasks are chosen.
@@ -91,6 +95,12 @@ impl Chosen {
     pub fn clip(&self, (from, to): (u64, u64)) -> (u64, u64) {
         let from = from.max(self.range.0);
         (from, to.min(self.range.1).max(from))
+    }
+
+    /// Returns whether the events of this kind are chosen.
+    pub fn has_key(&self, key: EventKey) -> bool {
+        let events = self.choice.events.as_ref();
+        events.is_none_or(|events| events.contains(&key))
     }
 
     /// Returns whether the task of an event is chosen.

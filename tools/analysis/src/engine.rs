@@ -373,8 +373,11 @@ impl<A: Analysis + ?Sized> Engine<A> {
         }
         let now = Moment::new(&self.schedule, event, happened);
         let chosen = self.chosen.as_ref();
-        let is_chosen = chosen
-            .is_none_or(|chosen| chosen.has(event.timestamp) && chosen.is_of(now.task.as_ref()));
+        let is_chosen = chosen.is_none_or(|chosen| {
+            chosen.has(event.timestamp)
+                && chosen.is_of(now.task.as_ref())
+                && chosen.has_key(key(event.layout))
+        });
         route.count += u64::from(is_chosen);
         for &place in self.curious.iter().filter(|_| is_chosen) {
             self.analyses[place].any(event, &now);

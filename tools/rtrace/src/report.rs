@@ -2,12 +2,12 @@
 
 //! `rtrace report`: what a trace holds.
 
-use analysis::choice::Choice;
+use analysis::choice::Choice as Part;
 use analysis::loss::Damaged;
 use analysis::summary::Summary;
 use analysis::{pass, text, Answer, Catalogue, Question, SendAnalysis};
 use anyhow::{bail, Context};
-use export::Target;
+use export::{Choice, Target};
 use page::{Details, Page, Server, Stacks, Timeline};
 use std::io::Write;
 use std::path::Path;
@@ -36,6 +36,11 @@ pub fn report(
     output: &Output,
 ) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
+    let mut part = choice.part.clone();
+    if !choice.patterns.is_empty() {
+        part.events = Some(choice.events(&trace.metadata)?);
+    }
+    let choice = &part;
     let bar = progress::reading(trace.bytes)?;
     let progress = |bytes| bar.inc(bytes);
     let said = match output {
@@ -66,7 +71,7 @@ type Said = (String, Vec<String>, Result<(), Damaged>);
 fn summarise(
     dir: &Path,
     trace: &Trace,
-    choice: &Choice,
+    choice: &Part,
     output: &Output,
     progress: impl Fn(u64),
 ) -> anyhow::Result<Said> {
@@ -82,7 +87,7 @@ fn summarise(
 fn answer(
     dir: &Path,
     trace: &Trace,
-    (questions, choice): (&[Question], &Choice),
+    (questions, choice): (&[Question], &Part),
     output: &Output,
     progress: impl Fn(u64),
 ) -> anyhow::Result<Said> {
@@ -143,7 +148,7 @@ impl Gathered {
             analyses.extend(Question::Maps.analysis(dir, &catalogue).ok());
         }
         analyses.push(timeline.gather());
-        let all = Choice::default();
+        let all = Part::default();
         let answers = pass::read(dir, trace, &catalogue, analyses, &all, progress)?;
         check(dir, &answers)?;
         Ok(Self {

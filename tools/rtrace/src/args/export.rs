@@ -7,7 +7,6 @@ use crate::complete;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
-use record::session::values::pattern;
 use std::path::PathBuf;
 
 /// Write a trace in the format of another tool
@@ -105,22 +104,6 @@ pub enum ExportFormat {
     Parquet(ExportTablesArgs),
 }
 
-/// Part of the trace to export.
-#[derive(Debug, Args)]
-pub struct ExportChoiceArgs {
-    /// Only these events: EVENT, SYSTEM:EVENT or SYSTEM, with *, ? and [...]; !PATTERN excludes
-    ///
-    /// Names are rtrace's or ftrace's. SYSTEM is the part of an event's name before the first _; that of system
-    /// calls is `syscalls`. Several patterns are separated by commas, or given with -e each.
-    #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
-    #[arg(value_parser = pattern)]
-    #[arg(add = ArgValueCompleter::new(complete::events))]
-    pub events: Vec<String>,
-
-    #[command(flatten)]
-    pub part: PartArgs,
-}
-
 /// Options of a format that is one file.
 #[derive(Debug, Args)]
 pub struct ExportFileArgs {
@@ -133,7 +116,7 @@ pub struct ExportFileArgs {
     pub force: bool,
 
     #[command(flatten)]
-    pub choice: ExportChoiceArgs,
+    pub part: PartArgs,
 
     /// Directory of the trace [default: the newest in the current directory]
     #[arg(value_name = "DIR")]
@@ -179,7 +162,7 @@ pub struct ExportTablesArgs {
     pub force: bool,
 
     #[command(flatten)]
-    pub choice: ExportChoiceArgs,
+    pub part: PartArgs,
 
     /// Directories of the traces [default: the newest in the current directory]
     #[arg(value_name = "DIR")]

@@ -24,7 +24,7 @@ mod top;
 
 pub use count::CountArgs;
 pub use diff::DiffArgs;
-pub use export::{ExportArgs, ExportChoiceArgs, ExportFileArgs, ExportFormat};
+pub use export::{ExportArgs, ExportFileArgs, ExportFormat};
 pub use latency::LatencyArgs;
 pub use list::ListArgs;
 pub use network::NetworkArgs;

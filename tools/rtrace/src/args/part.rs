@@ -3,13 +3,27 @@
 //! Part of a recorded trace.
 
 use super::comm;
-use analysis::choice::Choice;
+use crate::complete;
+use analysis::choice::Choice as Part;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use export::Choice;
+use record::session::values::pattern;
 use terminal::date::PointInTime;
 
-/// A range of time, and tasks.
+/// Events, a range of time, and tasks.
 #[derive(Clone, Debug, Args)]
 pub struct PartArgs {
+    /// Only these events: EVENT, SYSTEM:EVENT or SYSTEM, with *, ? and [...]; !PATTERN excludes
+    ///
+    /// Names are rtrace's or ftrace's. SYSTEM is the part of an event's name before the first _; that of system
+    /// calls is `syscalls`. Several patterns are separated by commas, or given with -e each.
+    #[arg(hide_short_help = true)]
+    #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
+    #[arg(value_parser = pattern)]
+    #[arg(add = ArgValueCompleter::new(complete::events))]
+    pub events: Vec<String>,
+
     /// Only what happened from TIME on: 23:00:01, or +5s after the trace's begin
     ///
     /// A time of the day is the first one in the trace, as the reports show it; 2026-11-27T23:00:01 names the day.
@@ -38,10 +52,14 @@ impl PartArgs {
     /// The part.
     pub fn choice(self) -> Choice {
         Choice {
-            from: self.from,
-            to: self.to,
-            pids: self.pids,
-            comms: self.comms,
+            patterns: self.events,
+            part: Part {
+                from: self.from,
+                to: self.to,
+                pids: self.pids,
+                comms: self.comms,
+                events: None,
+            },
         }
     }
 }

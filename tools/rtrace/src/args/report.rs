@@ -34,13 +34,13 @@ pub struct ReportArgs {
     pub by_name: bool,
 
     /// Wake-ups: how long threads waited for a CPU
-    #[arg(long)]
+    #[arg(long, conflicts_with = "events")]
     pub latency: bool,
 
     /// Threads: time running, runnable, waiting
     ///
     /// Also shows how each thread left its CPU.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "events")]
     pub threads: bool,
 
     /// Order of --threads: longest running, runnable (waiting for a CPU) or blocked
@@ -55,34 +55,34 @@ pub struct ReportArgs {
     pub sort: Sort,
 
     /// CPUs: time busy, idle, in interrupts
-    #[arg(long, conflicts_with_all = ["pids", "comms"])]
+    #[arg(long, conflicts_with_all = ["events", "pids", "comms"])]
     pub cpu: bool,
 
     /// Interrupts: counts and durations
-    #[arg(long, conflicts_with_all = ["pids", "comms"])]
+    #[arg(long, conflicts_with_all = ["events", "pids", "comms"])]
     pub irq: bool,
 
     /// Block requests, reads and writes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "events")]
     pub io: bool,
 
     /// Kernel locks and futexes: waits for each
-    #[arg(long)]
+    #[arg(long, conflicts_with = "events")]
     pub locks: bool,
 
     /// Functions with most samples (`rtrace profile`)
-    #[arg(long)]
+    #[arg(long, conflicts_with = "events")]
     pub profile: bool,
 
     /// Maps: the tables that `rtrace record --map` counted
-    #[arg(long)]
+    #[arg(long, conflicts_with = "events")]
     pub maps: bool,
 
     /// AUX areas: chunks, and what found no room
     ///
     /// `rtrace export aux` writes their bytes.
     #[arg(hide_short_help = true)]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "events")]
     pub aux: bool,
 
     /// Critical path of a thread: its work and waits
@@ -90,7 +90,7 @@ pub struct ReportArgs {
     /// The path is followed back through the threads that woke it. Of several threads that had this id, the last is
     /// taken. With --to: the path up to that time, and not to the thread's end.
     #[arg(long, value_name = "TID", value_parser = clap::value_parser!(i64).range(1..))]
-    #[arg(conflicts_with_all = ["from", "pids", "comms"])]
+    #[arg(conflicts_with_all = ["events", "from", "pids", "comms"])]
     pub critical_path: Option<i64>,
 
     #[command(flatten)]
@@ -101,7 +101,7 @@ pub struct ReportArgs {
     /// The form is that of ftrace's function_graph tracer. `rtrace record -G` records the calls.
     #[arg(long, conflicts_with_all = [
         "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "maps", "aux", "critical_path",
-        "html", "json"
+        "html", "json", "events"
     ])]
     pub graph: bool,
 
@@ -114,14 +114,14 @@ pub struct ReportArgs {
     ///
     /// The page needs only a browser. Without a question it answers all that the trace can answer. FILE is new
     /// unless --force; `-` is standard output.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows", "from", "to", "pids", "comms"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows", "events", "from", "to", "pids", "comms"])]
     pub html: Option<PathBuf>,
 
     /// Serve the page to a browser on this machine
     ///
     /// The page of --html, with every event of a trace of any size. The command prints the address, which only this
     /// user knows. Ctrl-C ends it.
-    #[arg(long, conflicts_with_all = ["graph", "html", "json", "rows", "from", "to", "pids", "comms"])]
+    #[arg(long, conflicts_with_all = ["graph", "html", "json", "rows", "events", "from", "to", "pids", "comms"])]
     pub serve: bool,
 
     /// Replace the FILE of --html if it exists

@@ -2,8 +2,8 @@
 
 //! `rtrace export`.
 
-use crate::args::{trace, ExportArgs, ExportChoiceArgs, ExportFileArgs, ExportFormat};
-use export::{Choice, Kind, Tables, Target};
+use crate::args::{trace, ExportArgs, ExportFileArgs, ExportFormat};
+use export::{Kind, Tables, Target};
 use std::path::PathBuf;
 
 /// Writes a trace in the format of another tool.
@@ -36,7 +36,7 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
             },
             to: args.output,
             force: args.force,
-            choice: choice(args.choice),
+            choice: args.part.choice(),
         }),
     }
 }
@@ -44,12 +44,5 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
 fn stream(kind: Kind, args: ExportFileArgs) -> anyhow::Result<()> {
     let output = args.output.unwrap_or_else(|| PathBuf::from("-"));
     let target = Target::named(output, args.force);
-    export::stream(&trace(args.dir)?, kind, &target, &choice(args.choice))
-}
-
-fn choice(args: ExportChoiceArgs) -> Choice {
-    Choice {
-        patterns: args.events,
-        part: args.part.choice(),
-    }
+    export::stream(&trace(args.dir)?, kind, &target, &args.part.choice())
 }

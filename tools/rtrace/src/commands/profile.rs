@@ -5,11 +5,11 @@
 use crate::args::{Pace, ProfileArgs};
 use crate::failure;
 use crate::report::{report, Output};
-use analysis::choice::Choice;
 use analysis::Question;
 use anyhow::{bail, Context};
 use control::{BufferSize, Mode, FIRST_CHANNEL};
 use ctf::METADATA;
+use export::Choice;
 use network::{Destination, Directory};
 use record::exit::Code;
 use record::place::Place;

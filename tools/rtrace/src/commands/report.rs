@@ -14,7 +14,7 @@ pub fn report(args: ReportArgs) -> anyhow::Result<()> {
     let mut choice = args.part.choice();
     if args.critical_path.is_some() {
         // The path alone ends at `to`, and needs what happened before.
-        choice.to = None;
+        choice.part.to = None;
     }
     let output = match args.html {
         Some(file) => Output::Page(Target::named(file, args.force)),

@@ -4,6 +4,7 @@
 
 use super::{json, packet, report, row, write, IDLE, SHELL, THREAD, US};
 use assert_cmd::Command;
+use predicates::str::contains;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -127,6 +128,26 @@ fn counts(rows: &str) -> BTreeMap<String, u64> {
         *counts.entry(event.to_owned()).or_default() += 1;
     }
     counts
+}
+
+#[test]
+fn events_are_chosen_by_patterns() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    let report = json(&["-e", "sched,!sched_waking", "--to", "+100us"], dir.path());
+    let names: Vec<_> = report["events"].as_array().unwrap().iter().collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert_eq!(row(&report["events"], "name", "sched_switch")["count"], 2);
+    let report = json(&["--syscalls", "-e", "syscall_*_read"], dir.path());
+    assert_eq!(calls(&report), [("read", 2, 1, 20_000)]);
+    let mut unknown = self::report(&["-e", "nosuch"], dir.path());
+    unknown
+        .assert()
+        .code(125)
+        .stderr(contains("no event matches `nosuch`"));
+    self::report(&["--threads", "-e", "sched"], dir.path())
+        .assert()
+        .code(2);
 }
 
 #[test]

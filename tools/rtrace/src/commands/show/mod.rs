@@ -64,7 +64,7 @@ pub fn graph(args: &ReportArgs) -> anyhow::Result<()> {
     let graph = Graph::new(Output::open(None, false)?).summary(rows);
     let graph = graph
         .of(dir, Account::of(&trace))
-        .only(args.part.clone().choice());
+        .only(args.part.clone().choice().part);
     recorded(&trace, graph, None)
 }
 

@@ -156,6 +156,7 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
             to: args.to,
             pids: args.choice.pids.clone(),
             comms: args.comms.clone(),
+            events: None,
         },
     };
     let input = match (args.input.take(), args.connect.take()) {

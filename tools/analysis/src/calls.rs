@@ -2,13 +2,12 @@
 
 //! System calls of given names. Entry and exit are one call, with its arguments and its result.
 
-use super::begun::Begun;
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
-use super::syscalls::{self, CallName};
+use super::syscalls::{self, CallName, Pairs};
 use super::tasks::Life;
 use super::whose::Owner;
-use super::{bits, integer, key, text, Catalogue, EventKey, Moment};
+use super::{bits, key, text, Catalogue, EventKey, Moment};
 use ctf::Event;
 
 /// Maximum number of arguments that are read.
@@ -33,14 +32,15 @@ pub struct Wanted<C> {
 pub struct Calls<C: 'static> {
     wanted: &'static [Wanted<C>],
     events: Vec<(EventKey, Kind<C>)>,
-    open: Begun<(), Entry<C>>,
+    pairs: Pairs<Entry<C>>,
 }
 
 /// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]
 struct Kind<C> {
     call: Which<C>,
-    edge: Edge,
+    /// The arguments of an entry; `None` for an exit.
+    entry: Option<Fields>,
 }
 
 /// The call of an event.
@@ -52,15 +52,11 @@ enum Which<C> {
     OfNumber(usize),
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Edge {
-    Entry {
-        arguments: [Option<usize>; ARGUMENTS],
-        text: Option<usize>,
-    },
-    Exit {
-        ret: usize,
-    },
+/// Indexes of the fields with the wanted arguments.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fields {
+    arguments: [Option<usize>; ARGUMENTS],
+    text: Option<usize>,
 }
 
 /// Values from the entry of a call.
@@ -102,25 +98,21 @@ impl<C: Copy + PartialEq> Calls<C> {
     /// known thread.
     pub fn new(catalogue: &Catalogue<'_>, all: &'static [Wanted<C>]) -> Option<Self> {
         let mut events = Vec::new();
+        let mut layouts = Vec::new();
         for wanted in all {
             let layout = |edge| catalogue.event(&format!("syscall_{edge}_{}", wanted.name));
             let (Some(entry), Some(exit)) = (layout("entry"), layout("exit")) else {
                 continue;
             };
-            let Some(ret) = exit.field("ret") else {
-                continue;
+            let fields = Fields {
+                arguments: wanted.arguments.map(|name| entry.field(name)),
+                text: wanted.text.and_then(|name| entry.field(name)),
             };
-            let edges = [
-                Edge::Entry {
-                    arguments: wanted.arguments.map(|name| entry.field(name)),
-                    text: wanted.text.and_then(|name| entry.field(name)),
-                },
-                Edge::Exit { ret },
-            ];
-            for (layout, edge) in [entry, exit].into_iter().zip(edges) {
+            for (layout, entry) in [(entry, Some(fields)), (exit, None)] {
                 if catalogue.knows_thread(layout) {
                     let call = Which::Own(wanted.does);
-                    events.push((key(layout), Kind { call, edge }));
+                    events.push((key(layout), Kind { call, entry }));
+                    layouts.push(layout);
                 }
             }
         }
@@ -132,28 +124,21 @@ impl<C: Copy + PartialEq> Calls<C> {
             "compat_syscall_entry_unknown",
             "compat_syscall_exit_unknown",
         ] {
-            let Some(layout) = catalogue.event(name) else {
+            let layout = catalogue.event(name);
+            let Some(layout) = layout.filter(|layout| catalogue.knows_thread(layout)) else {
                 continue;
             };
-            let edge = match syscalls::edge(layout) {
-                Some((CallName::OfNumber(id), syscalls::Edge::Entry)) => {
-                    let (arguments, text) = ([None; ARGUMENTS], None);
-                    Some((id, Edge::Entry { arguments, text }))
-                }
-                Some((CallName::OfNumber(id), syscalls::Edge::Exit { ret, .. })) => {
-                    Some((id, Edge::Exit { ret }))
-                }
-                _ => None,
-            };
-            if let Some((id, edge)) = edge.filter(|_| catalogue.knows_thread(layout)) {
+            if let Some((CallName::OfNumber(id), edge)) = syscalls::edge(layout) {
                 let call = Which::OfNumber(id);
-                events.push((key(layout), Kind { call, edge }));
+                let entry = matches!(edge, syscalls::Edge::Entry).then(Fields::default);
+                events.push((key(layout), Kind { call, entry }));
+                layouts.push(layout);
             }
         }
         Some(Self {
             wanted: all,
             events,
-            open: Begun::default(),
+            pairs: Pairs::new(layouts.into_iter()),
         })
     }
 
@@ -175,55 +160,47 @@ impl<C: Copy + PartialEq> Calls<C> {
 
     /// Processes an event. Returns the call that the event completes.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Call<C>> {
-        let Kind { call, edge } = self.events[which].1;
-        let (does, edge) = match call {
-            Which::Own(does) => (does, edge),
-            Which::OfNumber(id) => match self.of_number(id, edge, event) {
-                Some(found) => found,
-                None => {
-                    // The thread is in another call now.
-                    let doer = now.doer();
-                    doer.and_then(|doer| self.open.end(doer, &(), now));
-                    return None;
-                }
-            },
+        let Kind { call, entry } = self.events[which].1;
+        let seen = self.pairs.event(event, now)?;
+        let (does, entry) = match call {
+            Which::Own(does) => (does, entry),
+            Which::OfNumber(id) => self.of_number(id, entry, event)?,
         };
-        match edge {
-            Edge::Entry {
-                arguments,
-                text: at,
-            } => {
-                let (tid, owner) = (now.tid()?, now.owner());
-                let entry = Entry {
-                    does,
-                    owner,
-                    life: now.schedule.life_of(owner),
-                    tid,
-                    comm: now.process_comm(owner).map(<[u8]>::to_vec),
-                    arguments: arguments.map(|at| bits(event.value(at?))),
-                    text: at.and_then(|at| text(event.value(at))).map(<[u8]>::to_vec),
-                };
-                self.open.begin(now.doer()?, (), entry, now);
-                None
-            }
-            Edge::Exit { ret } => {
-                let ret = integer(event.value(ret))?;
-                let ended = now.doer().and_then(|doer| self.open.end(doer, &(), now));
-                let ended = ended.filter(|ended| ended.what.does == does);
-                Some(Call {
-                    does,
-                    ret,
-                    since: ended.as_ref().map_or(now.time, |ended| ended.since),
-                    ticks: ended.as_ref().map_or(0, |ended| ended.ticks),
-                    entry: ended.map(|ended| ended.what),
-                })
-            }
-        }
+        let Some(fields) = entry else {
+            let begun = seen.begun;
+            let since = begun.as_ref().map_or(now.time, |begun| begun.since);
+            return Some(Call {
+                does,
+                ret: seen.ret?,
+                since,
+                ticks: now.time.saturating_sub(since),
+                entry: begun.map(|begun| begun.what),
+            });
+        };
+        let (tid, owner) = (now.tid()?, now.owner());
+        let entry = Entry {
+            does,
+            owner,
+            life: now.schedule.life_of(owner),
+            tid,
+            comm: now.process_comm(owner).map(<[u8]>::to_vec),
+            arguments: fields.arguments.map(|at| bits(event.value(at?))),
+            text: fields
+                .text
+                .and_then(|at| text(event.value(at)))
+                .map(<[u8]>::to_vec),
+        };
+        self.pairs.begin(seen.name, entry, now);
+        None
     }
 
-    /// Returns the meaning of the call whose number is in the field `id`, with the indexes of its
-    /// arguments.
-    fn of_number(&self, id: usize, edge: Edge, event: &Event<'_>) -> Option<(C, Edge)> {
+    /// Returns the meaning of the call whose number is in the field `id`, with the fields of its arguments.
+    fn of_number(
+        &self,
+        id: usize,
+        entry: Option<Fields>,
+        event: &Event<'_>,
+    ) -> Option<(C, Option<Fields>)> {
         let number = CallName::OfNumber(id);
         let name = number.of(event);
         let name = match name.strip_prefix("compat_")? {
@@ -231,31 +208,28 @@ impl<C: Copy + PartialEq> Calls<C> {
             name => name,
         };
         let wanted = self.wanted.iter().find(|wanted| wanted.name == name)?;
-        let edge = match edge {
-            Edge::Entry { .. } => Edge::Entry {
-                arguments: wanted.arguments.map(|argument| {
-                    let place = decode::position(name, argument)?;
-                    event.layout.field(&format!("arg{place}"))
-                }),
-                text: None,
-            },
-            exit => exit,
-        };
-        Some((wanted.does, edge))
+        let fields = entry.map(|_| Fields {
+            arguments: wanted.arguments.map(|argument| {
+                let place = decode::position(name, argument)?;
+                event.layout.field(&format!("arg{place}"))
+            }),
+            text: None,
+        });
+        Some((wanted.does, fields))
     }
 
     /// Returns the entries of the calls that have not returned.
     pub fn open(&self) -> impl Iterator<Item = &Entry<C>> {
-        self.open.open().map(|(_, entry)| entry)
+        self.pairs.open()
     }
 
     /// Handles a switch of a CPU.
     pub fn switch(&mut self, switch: &Switch<'_>, now: &Moment<'_>) {
-        self.open.switch(switch, now);
+        self.pairs.switch(switch, now);
     }
 
     /// Handles a loss: events of a CPU may be missing from now on.
     pub fn lost(&mut self, schedule: &Schedule) {
-        self.open.lost(schedule);
+        self.pairs.lost(schedule);
     }
 }

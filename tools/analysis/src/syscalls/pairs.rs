@@ -115,6 +115,11 @@ impl<T> Pairs<T> {
         self.open.lost(schedule)
     }
 
+    /// Returns the descriptions of the calls that have not ended.
+    pub fn open(&self) -> impl Iterator<Item = &T> {
+        self.open.open().map(|(_, open)| &open.what)
+    }
+
     /// Returns the calls that have not ended at the end of the trace.
     pub fn rest(&mut self) -> Vec<Open<T>> {
         self.open.rest()

@@ -10,6 +10,7 @@ use crate::session::{ChannelId, Session, Sessions, Setting};
 use crate::sys::debugfs::text::{Text, TextFile};
 use crate::sys::debugfs::{Data, Dir, READ, READ_WRITE, WRITE};
 use crate::sys::privilege::Rights;
+use crate::sys::stack::KernelStacks;
 use crate::sys::waiters;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -38,7 +39,9 @@ pub(super) fn make_tracer(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
     dir.text::<AvailableEvents>("available_events", READ, session)?;
     dir.text::<AwaitedEvents>("awaited_events", READ, session)?;
     dir.text::<AvailableContexts>("available_contexts", READ, session)?;
-    dir.text::<Waiting>("waiting", READ, session)
+    dir.text::<Waiting>("waiting", READ, session)?;
+    dir.text::<Stacks>("kernel_stacks", READ_WRITE, session)?;
+    dir.text::<ComparedStacks>("compared_stacks", READ, session)
 }
 
 /// Creates the files that only a session's directory has.
@@ -224,6 +227,57 @@ impl TextFile for AvailableContexts {
         for context in ContextChoice::all() {
             writeln!(out, "{}", context.name())?;
         }
+        Ok(())
+    }
+}
+
+impl KernelStacks {
+    /// Name in the file.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Learnt => "learnt",
+            Self::Kernel => "kernel",
+            Self::Compare => "compare",
+        }
+    }
+}
+
+/// How the kernel's stacks are taken.
+struct Stacks;
+
+impl TextFile for Stacks {
+    type Data = Arc<Session>;
+
+    fn show(_: &Arc<Session>, out: &mut Text) -> Result {
+        writeln!(out, "{}", KernelStacks::now().name())?;
+        Ok(())
+    }
+
+    fn store(session: &Arc<Session>, input: &str, _: Rights) -> Result {
+        let input = input.trim();
+        let mut ways = KernelStacks::ALL.into_iter();
+        let way = ways.find(|way| way.name() == input).ok_or_else(|| {
+            session.refuse(fmt!(
+                "kernel_stacks: '{input}' is neither learnt, kernel nor compare"
+            ))
+        })?;
+        way.set().map_err(|_| {
+            session.refuse(fmt!(
+                "kernel_stacks: this kernel has no ORC unwinder, so the value can only be kernel"
+            ))
+        })
+    }
+}
+
+/// How many stacks were taken in both ways, and how many of them differed.
+struct ComparedStacks;
+
+impl TextFile for ComparedStacks {
+    type Data = Arc<Session>;
+
+    fn show(_: &Arc<Session>, out: &mut Text) -> Result {
+        let (compared, different) = KernelStacks::compared();
+        writeln!(out, "compared {compared}\ndifferent {different}")?;
         Ok(())
     }
 }

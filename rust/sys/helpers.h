@@ -158,6 +158,21 @@ bool rtrace_is_last_reference(struct file *file);
 
 /* stack.c */
 
+/* How stacks of the kernel are taken. */
+enum rtrace_stacks {
+	RTRACE_STACKS_LEARNT,	/* by learnt rules; what they do not describe, by the kernel's unwinder */
+	RTRACE_STACKS_KERNEL,	/* by the kernel's unwinder */
+	RTRACE_STACKS_COMPARED,	/* by both, and those of the kernel's unwinder count */
+};
+
+/* Most addresses of a stack that is compared. */
+#define RTRACE_STACK_ROOM 74
+
+int rtrace_stacks_begin(void);
+void rtrace_stacks_end(void);
+enum rtrace_stacks rtrace_stacks(void);
+bool rtrace_set_stacks(enum rtrace_stacks wanted);
+u64 rtrace_compared_stacks(bool that_differed);
 u32 rtrace_user_stack(u64 *addresses, u32 room);
 u32 rtrace_interrupted_stack(struct pt_regs *regs, u64 *addresses, u32 room);
 u32 rtrace_stack_of(u64 ip, u64 sp, u64 fp, u64 *addresses, u32 room);

@@ -9,6 +9,7 @@ use crate::sys::bindings;
 use crate::sys::rcu::RcuArc;
 use crate::sys::tracepoint::Iterators;
 use core::mem::MaybeUninit;
+use kernel::error::to_result;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -19,18 +20,74 @@ pub(crate) const DEPTH: usize = 64;
 /// of another module, and an iterator's.
 const OWN: usize = 10;
 
+// All stacks can be compared.
+const _: () = assert!(OWN + DEPTH <= bindings::RTRACE_STACK_ROOM as usize);
+
 /// The iterators of this kernel, which stacks leave out. Empty before [`prepare`].
 static ITERATORS: RcuArc<Iterators> = RcuArc::new();
 
-/// Finds the iterators of the kernel's tracepoints. May sleep.
+/// Finds the iterators of the kernel's tracepoints, and prepares for the first stack. May sleep.
 pub(crate) fn prepare() -> Result {
-    ITERATORS.replace(Some(Arc::new(Iterators::new()?, GFP_KERNEL)?));
+    let iterators = Arc::new(Iterators::new()?, GFP_KERNEL)?;
+    // SAFETY: No stack was taken before. If this succeeds, `forget` follows the last stack.
+    to_result(unsafe { bindings::rtrace_stacks_begin() })?;
+    ITERATORS.replace(Some(iterators));
     Ok(())
 }
 
-/// Frees what [`prepare`] has found. May sleep.
+/// Undoes [`prepare`], after the last stack. May sleep.
 pub(crate) fn forget() {
     ITERATORS.replace(None);
+    // SAFETY: `prepare` has succeeded, and no stack is taken any more.
+    unsafe { bindings::rtrace_stacks_end() };
+}
+
+/// How the kernel's stacks are taken. All ways give the same addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KernelStacks {
+    /// By learnt rules, and by the kernel's unwinder what they do not describe.
+    Learnt,
+    /// By the kernel's unwinder.
+    Kernel,
+    /// By both, to compare them.
+    Compare,
+}
+
+impl KernelStacks {
+    /// All ways.
+    pub(crate) const ALL: [Self; 3] = [Self::Learnt, Self::Kernel, Self::Compare];
+
+    /// The way in use.
+    pub(crate) fn now() -> Self {
+        // SAFETY: Reads a variable.
+        let now = unsafe { bindings::rtrace_stacks() };
+        let is_now = |way: &Self| way.raw() == now;
+        Self::ALL.into_iter().find(is_now).unwrap_or(Self::Kernel)
+    }
+
+    /// Makes this the way for all stacks. [`EINVAL`]: this kernel's unwinder has no rules.
+    pub(crate) fn set(self) -> Result {
+        // SAFETY: Writes a variable; stacks may be taken meanwhile.
+        let is_set = unsafe { bindings::rtrace_set_stacks(self.raw()) };
+        is_set.then_some(()).ok_or(EINVAL)
+    }
+
+    /// Number of stacks that were compared since the module was loaded, and how many of them differed.
+    pub(crate) fn compared() -> (u64, u64) {
+        // SAFETY: These read variables.
+        unsafe {
+            let different = bindings::rtrace_compared_stacks(true);
+            (bindings::rtrace_compared_stacks(false), different)
+        }
+    }
+
+    fn raw(self) -> bindings::rtrace_stacks {
+        match self {
+            Self::Learnt => bindings::rtrace_stacks_RTRACE_STACKS_LEARNT,
+            Self::Kernel => bindings::rtrace_stacks_RTRACE_STACKS_KERNEL,
+            Self::Compare => bindings::rtrace_stacks_RTRACE_STACKS_COMPARED,
+        }
+    }
 }
 
 /// The innermost function of a call stack of the kernel.

@@ -15,8 +15,10 @@ static notrace u32 walk(struct pt_regs *regs, u64 *addresses, u32 room)
 	unsigned long address;
 	u32 taken = 0;
 
-	for (unwind_start(&state, current, regs, NULL); !unwind_done(&state) && taken < room;
-	     unwind_next_frame(&state)) {
+	unwind_start(&state, current, regs, NULL);
+	/* After an error the kernel does not warn. It would, once, of code that was interrupted in return_to_handler(). */
+	state.error = true;
+	for (; !unwind_done(&state) && taken < room; unwind_next_frame(&state)) {
 		address = unwind_get_return_address(&state);
 		if (!address)
 			break;

@@ -2,6 +2,7 @@
 
 //! Tracepoints: lookup by name, and typed handlers.
 
+use crate::arch::word::SharedWord;
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
@@ -309,7 +310,11 @@ fn for_each(see: &mut dyn FnMut(Tracepoint)) {
 pub(super) struct Iterators {
     /// Where each begins, and the address behind it; sorted.
     code: KVVec<(u64, u64)>,
+    /// Addresses that are in none of them, which spare the next search for the same address.
+    others: [SharedWord; 1 << OTHER_BITS],
 }
+
+const OTHER_BITS: u32 = 6;
 
 impl Iterators {
     /// All of them. One whose size the kernel does not know is left out. May sleep.
@@ -328,12 +333,29 @@ impl Iterators {
         });
         result?;
         sort_by(&mut code, |one, other| one.0.cmp(&other.0));
-        Ok(Self { code })
+        Ok(Self {
+            code,
+            others: [const { SharedWord::new(0) }; 1 << OTHER_BITS],
+        })
     }
 
     /// Whether a return address is in one of them. Any context, NMI included.
     #[inline(always)]
     pub(super) fn contain(&self, address: u64) -> bool {
+        let place = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - OTHER_BITS);
+        match self.others.get(place as usize) {
+            Some(other) if other.load() == address => false,
+            Some(other) if !self.find(address) => {
+                other.store(address);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self, address: u64) -> bool {
         let (mut low, mut high) = (0, self.code.len());
         // (Core's search has overflow checks here, which call a panic.)
         while low < high {

@@ -136,6 +136,32 @@ static noinline notrace void fire_getppid(struct tracepoint *const *tracepoints,
 	}
 }
 
+/* As fire_sched_switch(), from about 10 more functions, half of them the kernel's. */
+struct deeper {
+	struct tracepoint *const *tracepoints;
+	unsigned int times, left;
+};
+
+static notrace int fire_deeper(const void *key, const void *item)
+{
+	struct deeper *deeper = (struct deeper *)key;
+
+	if (deeper->left--)
+		bsearch(deeper, item, 1, 1, fire_deeper);
+	else
+		fire_sched_switch(deeper->tracepoints, deeper->times);
+	return 0;
+}
+
+static noinline notrace void fire_sched_switch_deeper(struct tracepoint *const *tracepoints,
+						      unsigned int times)
+{
+	struct deeper deeper = { .tracepoints = tracepoints, .times = times, .left = 4 };
+
+	fire_deeper(&deeper, &deeper);
+	barrier();
+}
+
 static notrace void empty_probe(void)
 {
 }
@@ -155,6 +181,7 @@ static struct site sites[] = {
 	{ "softirq_entry", fire_softirq_entry, { "softirq_entry" } },
 	{ "irq_handler_entry", fire_irq_handler_entry, { "irq_handler_entry" } },
 	{ "sched_switch", fire_sched_switch, { "sched_switch" } },
+	{ "sched_switch_deeper", fire_sched_switch_deeper, { "sched_switch" } },
 	{ "cpu_frequency", fire_cpu_frequency, { "cpu_frequency" } },
 	{ "generated_softirq_entry", fire_softirq_entry, { AT_SOFTIRQ_ENTRY } },
 	{ "generated_irq_handler_entry", fire_irq_handler_entry, { AT_IRQ_HANDLER_ENTRY } },

@@ -348,8 +348,11 @@ def fire():
     rtrace.call(0x7fffffff)
     # The files must be read from the disk again, which causes interrupts.
     rtrace.write("/proc/sys/vm/drop_caches", 1)
-    for path in ("/bin/true", "/usr/bin/true", "/bin/false", "/usr/bin/false"):
+    # Bound to a CPU: otherwise a task can be moved after the probe of one tracer, and before that of the other.
+    for number, path in enumerate(("/bin/true", "/usr/bin/true", "/bin/false", "/usr/bin/false")):
+        os.sched_setaffinity(0, {cpus[number // 2 % len(cpus)]})
         os.waitpid(os.posix_spawn(path, [path], {}), 0)
+    os.sched_setaffinity(0, set(cpus))
     for pid, to, _ in tasks:
         os.close(to[1])
     for pid, *_ in tasks:

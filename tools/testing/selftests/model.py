@@ -203,10 +203,10 @@ class Model:
 
     def add_channel(self, name, session):
         channel = self.pick((*CHANNELS, ".no"))
-        if session.phase == ACTIVE:
-            expected = errno.EBUSY
-        elif channel == ".no":
+        if channel == ".no":
             expected = errno.EINVAL
+        elif session.phase == ACTIVE:
+            expected = errno.EBUSY
         else:
             expected = errno.EEXIST if channel in session.channels else None
         if self.must_write(f"sessions/{name}/create_channel", channel, expected):

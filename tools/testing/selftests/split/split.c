@@ -10,30 +10,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Iterations of a loop that is the same in both, so that times are in proportion. */
+/*
+ * Iterations of a loop that is the same in both, so that times are in proportion. Their number differs from round to
+ * round: otherwise the rounds could keep step with the timer of the samples.
+ */
 #define TURNS 100000
+static unsigned int turns = TURNS;
 
 static volatile unsigned int sink;
 
 /* Without this a function that calls no other has no frame. */
 #define have_frame() asm volatile("" : : "r"(__builtin_frame_address(0)))
 
-#define spin(turns)						\
+#define spin(times)						\
 	do {							\
-		for (unsigned int i = 0; i < (turns); i++)	\
+		for (unsigned int i = 0; i < (times); i++)	\
 			sink += i;				\
 	} while (0)
 
 __attribute__((noinline, noclone)) void three_parts(void)
 {
 	have_frame();
-	spin(3 * TURNS);
+	spin(3 * turns);
 }
 
 __attribute__((noinline, noclone)) void one_part(void)
 {
 	have_frame();
-	spin(TURNS);
+	spin(turns);
 }
 
 __attribute__((noinline, noclone)) void call_three(void)
@@ -51,6 +55,7 @@ __attribute__((noinline, noclone)) void call_one(void)
 int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 0;
+	unsigned int random = 1;
 
 	printf("%lx T three_parts\n%lx T one_part\n%lx T call_three\n%lx T call_one\n%lx T main\n",
 	       (unsigned long)three_parts, (unsigned long)one_part, (unsigned long)call_three,
@@ -59,6 +64,8 @@ int main(int argc, char **argv)
 	for (unsigned long i = 0; !rounds || i < rounds; i++) {
 		call_three();
 		call_one();
+		random = random * 1664525 + 1013904223;
+		turns = TURNS / 2 + random % TURNS;
 	}
 	return 0;
 }

@@ -35,11 +35,13 @@ VFS = ["vfs_read", "vfs_write", "vfs_fsync", "vfs_open", "vfs_create"]
 FSYNCS = "fsync fdatasync sync syncfs".split()
 CALLS = FSYNCS + ["sched_get_priority_min", "write", "clock_nanosleep"]
 
-# Name: the filter of the recipe for the threads, and the program of bpftrace. @NAME has counts, or a histogram.
+# Name: the filter of the recipe, and the program of bpftrace. @NAME has counts, or a histogram.
 PROBES = {
-    "biolatency": ('comm == "called"', """
+    # The data of a flush have no sectors left, and complete without an issue of their own. With the filter for the
+    # threads they would end a duration that another request at this address had begun.
+    "biolatency": ('comm == "called" && nr_sector > 0', """
 rawtracepoint:block_rq_issue { @io[arg0] = nsecs; }
-rawtracepoint:block_rq_complete /comm == "called" && @io[arg0]/ {
+rawtracepoint:block_rq_complete /comm == "called" && arg2 > 0 && @io[arg0]/ {
   @biolatency = hist(nsecs - @io[arg0]); delete(@io, arg0);
 }"""),
     "biosize": ('comm == "called"', """
@@ -191,6 +193,12 @@ def plain(value):
     return value.split(b"\0")[0].decode() if isinstance(value, bytes) else value
 
 
+def is_true(fields, name, operator, value):
+    """Whether a condition of a filter is true."""
+    value = int(value) if value.isdigit() else value.strip('"')
+    return plain(fields[name]) == value if operator == "==" else fields[name] > value
+
+
 def of_trace(trace, name, line):
     """From the trace: the counts of a recipe, by key without histogram; and the number of ends that another CPU reached
     at nearly the same time as their begin.
@@ -207,8 +215,7 @@ def of_trace(trace, name, line):
     begins = begins[0].split(",") if begins else []
     first, _, last = (matched[0] if matched else "tid").partition(":")
     first, last = first.split(","), (last or first).split(",")
-    whose, _, who = PROBES[name][0].split()
-    who = int(who) if who.isdigit() else who.strip('"')
+    conditions = [condition.split() for condition in PROBES[name][0].split(" && ")]
     states = {"oldstate": 2, "newstate": 1} if name == "tcpconnlat" else {}
     idle = {"cpudist": "prev_tid", "offcputime": "next_tid", "runqlat": "next_tid"}.get(name)
 
@@ -221,7 +228,8 @@ def of_trace(trace, name, line):
         contexts = {"cpu": cpu, "event": event, "comm": fields["procname"], "COMM": fields["procname"]}
         fields = contexts | fields
         if matches(event, patterns):
-            wanted = plain(fields[whose]) == who and not (idle and fields[idle] == 0)
+            wanted = all(is_true(fields, *condition) for condition in conditions)
+            wanted = wanted and not (idle and fields[idle] == 0)
             wanted = wanted and all(fields[name] == state for name, state in states.items())
             key = tuple(fields[name] for name in last) if begins else None
             begin = waiting.pop(key, None) if wanted and begins else None
@@ -342,8 +350,8 @@ def table(trace, maps, bpftrace, bpftool):
                 folded[power_of_two(bucket)] += count
             moved = (folded - other_buckets).total()
             # Each tool reads the clock by itself, so a duration near a bound may be in the next bucket. The duration of
-            # a function includes the work of the other tools at its begin or end.
-            part = 4 if name == "ext4dist" else 10
+            # a function, or of a connection within one machine, includes the work of the other tools at its begin or end.
+            part = 4 if name in ("ext4dist", "tcpconnlat") else 10
             most = (mine - other).total() + (0 if name in EXACT else folded.total() // part + 2)
             if moved > most:
                 wrong.append(f"{name}: {moved} are in another bucket: {folded}, {other_buckets}")

@@ -22,8 +22,8 @@ TOKEN = re.compile(r'\s*(?:([][{}(),=:])|"((?:[^"\\]|\\.)*)"|(-?0x[0-9A-Fa-f]+|-
 CLOSE = {"{": "}", "[": "]"}
 
 # LTTng's names of events that have the kernel's names in rtrace-events.
-NAMES = {"skb_consume": "consume_skb", "skb_kfree": "kfree_skb", "net_if_receive_skb": "netif_receive_skb",
-         "writeback_folio_wait": "folio_wait_writeback"}
+NAMES = {"printk_console": "console", "skb_consume": "consume_skb", "skb_kfree": "kfree_skb",
+         "net_if_receive_skb": "netif_receive_skb", "writeback_folio_wait": "folio_wait_writeback"}
 PREFIXES = {"x86_irq_vectors_": "", "power_": "", "net_if_": "netif_", "writeback_": ""}
 
 # Fields of LTTng that rtrace lacks: the name of a number that rtrace has, and the ids of a new process in
@@ -31,8 +31,9 @@ PREFIXES = {"x86_irq_vectors_": "", "power_": "", "net_if_": "netif_", "writebac
 ABSENT = {"irq_softirq_entry": {"name"}, "irq_softirq_exit": {"name"}, "irq_softirq_raise": {"name"},
           "sched_process_fork": {"vtids", "_vtids_length"}}
 # Fields that differ between the kernel and LTTng: letters instead of LTTng's bits; the address of a text instead
-# of the text; a priority with another origin; the address of a result instead of the result.
-OTHERWISE = {("rwbs", str), ("s", int), ("prio", int), ("fildes", int)}
+# of the text; a priority with another origin; the address of a result instead of the result; the length of a text with
+# its NUL.
+OTHERWISE = {("rwbs", str), ("s", int), ("prio", int), ("fildes", int), ("_msg_length", int)}
 
 
 def value(tokens, token):

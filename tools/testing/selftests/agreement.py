@@ -350,8 +350,8 @@ def table(trace, maps, bpftrace, bpftool):
                 folded[power_of_two(bucket)] += count
             moved = (folded - other_buckets).total()
             # Each tool reads the clock by itself, so a duration near a bound may be in the next bucket. The duration of
-            # a function, or of a connection within one machine, includes the work of the other tools at its begin or end.
-            part = 4 if name in ("ext4dist", "tcpconnlat") else 10
+            # a function includes the work of the other tools at its begin or end.
+            part = 4 if name == "ext4dist" else 10
             most = (mine - other).total() + (0 if name in EXACT else folded.total() // part + 2)
             if moved > most:
                 wrong.append(f"{name}: {moved} are in another bucket: {folded}, {other_buckets}")

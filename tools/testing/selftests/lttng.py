@@ -31,9 +31,10 @@ PREFIXES = {"x86_irq_vectors_": "", "power_": "", "net_if_": "netif_", "writebac
 ABSENT = {"irq_softirq_entry": {"name"}, "irq_softirq_exit": {"name"}, "irq_softirq_raise": {"name"},
           "sched_process_fork": {"vtids", "_vtids_length"}}
 # Fields that differ between the kernel and LTTng: letters instead of LTTng's bits; the address of a text instead
-# of the text; a priority with another origin; the address of a result instead of the result; the length of a text with
-# its NUL.
-OTHERWISE = {("rwbs", str), ("s", int), ("prio", int), ("fildes", int), ("_msg_length", int)}
+# of the text; a priority with another origin; the address of a result instead of the result.
+OTHERWISE = {("rwbs", str), ("s", int), ("prio", int), ("fildes", int)}
+# Lengths that the kernel counts with the text's NUL.
+WITH_NUL = {("console", "_msg_length")}
 
 
 def value(tokens, token):
@@ -118,6 +119,8 @@ def main():
         types.add(name)
         found, expected = fields(found), fields(expected)
         for field, theirs_ in expected.items():
+            if (name, field) in WITH_NUL:
+                theirs_ += 1
             if field not in found:
                 if name in kernels or name.startswith("syscall_"):
                     absent[f"{name}.{field}"] += 1

@@ -26,6 +26,8 @@ pub(crate) mod session;
 pub(crate) mod source;
 pub(crate) mod sys;
 pub(crate) mod tracer;
+#[allow(dead_code, unreachable_pub)] // Its tests use all of it.
+pub(crate) mod unwind;
 
 use channel::config::Config;
 use channel::platform::BarrierPolicy;

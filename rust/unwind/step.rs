@@ -59,9 +59,9 @@ impl UnwindFrame {
 /// `innermost` has the registers if the frame is the innermost one. For [`Rule::None`] the step is
 /// [`step_by_frame_pointer()`], and its address is a guess.
 ///
-/// A stack pointer that is returned is above that of the frame, with two exceptions: at a signal it may be any
-/// number; and if an exact frame has its return address in a register, the stack pointers may be equal. So the
-/// caller must limit the number of steps.
+/// A stack pointer that is returned is above that of the frame, with two exceptions. At a signal it may be any number.
+/// If the frame is exact, it may be equal, on x86-64 only if the return address is in a register. So the caller must
+/// limit the number of steps.
 #[inline]
 pub fn step<R: InnermostRegisters>(
     processor: Processor,
@@ -131,9 +131,10 @@ fn step_to_caller<R: InnermostRegisters>(
         Cfa::FpDeref(offset) => word(words, plus(frame.fp, offset))?,
         Cfa::SpDeref { offset, add } => plus(word(words, plus(frame.sp, offset))?, i32::from(add)),
     };
-    // A function whose return address is in a register may have nothing on the stack.
-    let in_register = matches!(rule.ra, RaRule::Register(_));
-    let is_above = cfa > frame.sp || (cfa == frame.sp && in_register && frame.is_exact);
+    // The stack of a function whose return address is in a register may be empty. On arm64 the rule may give the address
+    // where the register was saved before.
+    let may_be_empty = processor == Processor::Arm64 || matches!(rule.ra, RaRule::Register(_));
+    let is_above = cfa > frame.sp || (cfa == frame.sp && may_be_empty && frame.is_exact);
     if !is_above {
         return Err(StackEnd::UnsupportedRule);
     }

@@ -278,6 +278,13 @@ fn ends() {
     }
     let exact = outer(sp(0), &EXACT, Stack::from([(0xff8, 0x41)]));
     assert_eq!(exact, Err(StackEnd::UnsupportedRule));
+    // On arm64 the register may have been saved and restored.
+    let arm = |frame: &UnwindFrame| {
+        let mut stack = Stack::from([(0xff8, 0x41)]);
+        step::<Known>(Arm64, &sp(0), frame, None, &mut stack)
+    };
+    assert_eq!(arm(&EXACT), Ok(above(0x41, 0x1000, 0x1100)));
+    assert_eq!(arm(&FRAME), Err(StackEnd::UnsupportedRule));
     let high = UnwindFrame {
         sp: u64::MAX - 8,
         ..FRAME

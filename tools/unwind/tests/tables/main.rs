@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tables of this machine's programs, beside gimli's answers; and tables of files that a test makes.
+
+mod host;
+mod made;
+mod small;
+mod truth;

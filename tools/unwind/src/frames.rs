@@ -103,7 +103,9 @@ fn length(section: &[u8], at: usize) -> u64 {
     let length = match short {
         // The length of an entry for 64-bit offsets is in the next 8 bytes.
         u32::MAX => {
-            let long = section.get(at + 4..).and_then(|bytes| bytes.first_chunk());
+            let long = section
+                .get(at.saturating_add(4)..)
+                .and_then(|bytes| bytes.first_chunk());
             long.map_or(0, |bytes| u64::from_le_bytes(*bytes))
         }
         short => short.into(),

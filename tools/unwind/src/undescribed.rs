@@ -101,20 +101,20 @@ fn crtstuff(
     };
     let simple = at(8, FpRule::Unchanged);
     let mut add = |begin: u64, end: u64, is_first: bool| {
+        let size = end - begin;
         let inside = |address: u64| usize::try_from(address - text.address).ok();
         let (Some(from), Some(to)) = (inside(begin), inside(end)) else {
             return;
         };
-        let pushed = text.bytes.get(from..to).and_then(destructors);
-        let is_begin = is_first && end - begin < MAX_BEGIN && code.entry != begin;
+        let code_of_gap = text.bytes.get(from..to).filter(|_| size < MAX_CODE);
         let mut rows = vec![(begin, simple)];
-        match pushed {
-            Some((from, to)) if end - begin < MAX_CODE => {
+        match code_of_gap.and_then(destructors) {
+            Some((from, to)) => {
                 rows.push((begin + from as u64, at(16, FpRule::AtCfa(-16))));
                 rows.push((begin + to as u64, simple));
             }
-            _ if is_begin => {}
-            _ => return,
+            None if is_first && size < MAX_BEGIN && code.entry != begin => {}
+            None => return,
         }
         more.push(Function { begin, end, rows });
     };

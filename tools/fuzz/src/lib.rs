@@ -8,6 +8,8 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "../../unwind/tests/tables/made.rs"]
+mod made_elf;
 mod report;
 mod seeds;
 mod target;

@@ -3,6 +3,8 @@
 //! The first inputs of all targets: valid ones, and one for each kind of error that a fuzzer takes long to
 //! find. `examples/seeds.rs` writes them into `corpus/`.
 
+use crate::made_elf::{frame, ARM64, X86_64};
+use crate::target::eh_frame::around;
 use consumer::State;
 use ctf::StreamName;
 use network::message::Message;
@@ -102,10 +104,122 @@ pub fn all() -> Vec<Seed> {
     for (name, bytes) in sessions() {
         add("receiver", name, bytes);
     }
+    for (name, bytes) in programs() {
+        add("eh_frame", name, bytes);
+    }
+    for (name, bytes) in tables() {
+        add("unwind_blob", name, bytes);
+    }
     let most = u64::MAX;
     let largest = format!("cpu recorded full nested\ntotal {most} {most} {most}\n");
     add("stats", "largest", largest.into_bytes());
     seeds
+}
+
+/// Functions with each kind of rule, as call frame information.
+fn functions(is_eh: bool, machine: u16) -> Vec<u8> {
+    let arm = machine == ARM64;
+    let common: &[u8] = if arm {
+        &[0x0c, 31, 0]
+    } else {
+        &[0x0c, 7, 8, 0x90, 1]
+    };
+    let pushed: &[u8] = if arm {
+        &[0x44, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x44, 0x0d, 29]
+    } else {
+        &[
+            0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x50, 0x0a, 0x0c, 7, 8, 0x44, 0x0b,
+        ]
+    };
+    // The frame of a realigned stack, of a procedure linkage table, of a signal, and of rbx.
+    let realigned = [0x0f, 3, 0x76, 0x78, 6, 0x10, 6, 2, 0x76, 0];
+    let plt = [
+        0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22,
+    ];
+    let loaded = [0x0f, 5, 0x77, 0x18, 6, 0x23, 8];
+    frame(
+        is_eh,
+        machine,
+        common,
+        &[
+            (0x1080, 0x80, pushed),
+            (0x1100, 0x40, &realigned),
+            (0x1140, 0x40, &plt),
+            (0x1180, 0x30, &loaded),
+            (0x1200, 0x40, &[0x0c, 3, 16, 0x83, 3]),
+            (0x1240, 0x40, &[0x07, if arm { 30 } else { 16 }]),
+            (0x4_1000, 0x1000, &[0x09, 16, 5]),
+            (0x5_0f00, 0x100, pushed),
+        ],
+    )
+}
+
+/// Programs with unwind information.
+fn programs() -> Vec<(&'static str, Vec<u8>)> {
+    let kind = |kind: u8, bytes: Vec<u8>| [vec![kind], bytes].concat();
+    vec![
+        ("eh-frame", kind(9, functions(true, X86_64))),
+        ("eh-frame-arm64", kind(5, functions(true, ARM64))),
+        ("debug-frame", kind(2, functions(false, X86_64))),
+        ("debug-frame-arm64", kind(6, functions(false, ARM64))),
+        (
+            "file",
+            kind(0, around(1, &functions(true, X86_64))[..0x800].to_vec()),
+        ),
+        ("none", kind(1, Vec::new())),
+        ("packed", kind(17, packed(&functions(true, X86_64)))),
+    ]
+}
+
+/// The contents of a section with a compression header: zlib, one block that is stored as it is.
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let (mut low, mut high) = (1, 0);
+    for byte in bytes {
+        low = (low + u32::from(*byte)) % 65_521;
+        high = (high + low) % 65_521;
+    }
+    let size = bytes.len() as u16;
+    let header = [1, u64::from(size), 1].map(u64::to_le_bytes).concat();
+    let block = [
+        &[0x78, 1, 1][..],
+        &size.to_le_bytes(),
+        &(!size).to_le_bytes(),
+    ]
+    .concat();
+    [&header, &block, bytes, &(high << 16 | low).to_be_bytes()].concat()
+}
+
+/// Unwind tables after the bytes that control the target.
+fn tables() -> Vec<(&'static str, Vec<u8>)> {
+    let compiled = |kind: u8, machine| {
+        let file = around(kind, &functions(true, machine));
+        unwind::compile(&file).expect("a program")
+    };
+    let after = |control: [u8; 8], bytes: &[u8]| [&control, bytes].concat();
+    let (program, arm) = (compiled(1, X86_64), compiled(5, ARM64));
+    vec![
+        ("table", after([0x90, 0, 0, 0, 0, 0, 0, 0], &program)),
+        ("arm64", after([0x90, 0, 0, 0, 0, 0, 0, 0], &arm)),
+        ("cut", after([0; 8], &program[..program.len() - 1])),
+        // As the header of the table has them.
+        ("body", after(numbers(&program), &program[64..])),
+        ("body-arm64", after(numbers(&arm), &arm[64..])),
+    ]
+}
+
+/// The control bytes that give the header of a table.
+fn numbers(table: &[u8]) -> [u8; 8] {
+    let low = |at: usize| table[at];
+    [
+        low(5) - 1,
+        low(9),
+        low(16),
+        low(17),
+        low(20),
+        low(24),
+        low(28),
+        low(32),
+    ]
 }
 
 /// Texts in files beside a trace.
@@ -269,7 +383,7 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
         let trace = trace.map(str::to_owned);
         bytes(Message::Hello(Hello::Watch { trace }))
     };
-    let hello = |text: &str| frame(1, text.len() as u32, text.as_bytes());
+    let hello = |text: &str| message(1, text.len() as u32, text.as_bytes());
     vec![
         ("sender", sender.concat()),
         ("cut", sender.concat()[..200].to_vec()),
@@ -280,15 +394,15 @@ fn frames() -> Vec<(&'static str, Vec<u8>)> {
             "host",
             hello("rtrace-network 1\nhost ../x\ntrace 5a010203-0405-0607-0809-0a0b0c0d0e0f\n"),
         ),
-        ("stream", frame(2, 16, b"\0\0\0\0../../a_cpu0")),
-        ("kind", frame(0x15, 0, b"")),
-        ("long", frame(3, u32::MAX, b"trace")),
-        ("short", frame(4, 3, b"\0\0\0")),
-        ("more", frame(18, 1, b"x")),
+        ("stream", message(2, 16, b"\0\0\0\0../../a_cpu0")),
+        ("kind", message(0x15, 0, b"")),
+        ("long", message(3, u32::MAX, b"trace")),
+        ("short", message(4, 3, b"\0\0\0")),
+        ("more", message(18, 1, b"x")),
     ]
 }
 
-fn frame(kind: u32, length: u32, body: &[u8]) -> Vec<u8> {
+fn message(kind: u32, length: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes(), &length.to_le_bytes(), body].concat()
 }
 

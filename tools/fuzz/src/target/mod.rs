@@ -6,6 +6,7 @@ mod beside;
 mod config;
 mod description;
 mod dynamic;
+pub mod eh_frame;
 mod elf;
 mod events;
 mod filter;
@@ -23,6 +24,7 @@ mod state;
 mod stats;
 mod trace;
 mod triggers;
+mod unwind_blob;
 
 /// Code that reads bytes from outside, with the properties to check.
 #[derive(Debug)]
@@ -39,6 +41,7 @@ pub const TARGETS: &[Target] = &[
     target("config", config::check),
     target("description", description::check),
     target("dynamic", dynamic::check),
+    target("eh_frame", eh_frame::check),
     target("elf", elf::check),
     target("events", events::check),
     target("filter", filter::check),
@@ -55,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     target("stats", stats::check),
     target("trace", trace::check),
     target("triggers", triggers::check),
+    target("unwind_blob", unwind_blob::check),
 ];
 
 const fn target(name: &'static str, check: fn(&[u8])) -> Target {

@@ -105,7 +105,7 @@ fn refuse_other_bytes() {
     // The frame pointer is unchanged.
     assert!(refused(rule, 8, 1));
     assert!(refused(rule, 9, 1));
-    // Nothing is added.
+    // This kind of CFA has no addend.
     assert!(refused(rule, 14, 1));
     // A threshold has no offset.
     assert!(refused(caller(Cfa::Plt(11)), 4, 8));

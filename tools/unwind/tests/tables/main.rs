@@ -4,5 +4,7 @@
 
 mod host;
 mod made;
+#[cfg(target_arch = "x86_64")]
+mod own_stack;
 mod small;
 mod truth;

@@ -40,12 +40,14 @@ use super::table::WrongTable;
 /// Size of the header in bytes.
 pub const HEAD_SIZE: usize = 64;
 
-/// Blocks of an area, bytes of a block.
+/// Blocks of an area.
 pub const BLOCKS_OF_AREA: u32 = 256;
 /// Bytes of code in a block.
 pub const BLOCK_SIZE: u64 = 256;
 /// Size of an area's entry.
 pub const AREA_SIZE: usize = 8;
+/// Size of an area's part of the index.
+const INDEX_SIZE: usize = 2 * BLOCKS_OF_AREA as usize;
 /// The rule number that stands for a rare rule.
 pub const RARE: u8 = 255;
 /// Maximum number of rules.
@@ -76,11 +78,12 @@ pub struct Head {
 }
 
 impl Head {
-    /// Reads the header at the beginning of a table's bytes, and compares the sizes.
-    #[inline]
+    /// Reads the header at the beginning of a table's bytes. The size must be that of the bytes.
+    #[inline(always)]
     pub fn read(bytes: &[u8]) -> Result<Self, WrongTable> {
         let head: &[u8; HEAD_SIZE] = bytes.first_chunk().ok_or(WrongTable::Size)?;
-        let [m0, m1, m2, m3, version, processor, z0, z1, rest @ ..] = head;
+        let (start, rest) = head.split_first_chunk().ok_or(WrongTable::Size)?;
+        let [m0, m1, m2, m3, version, processor, ..]: &[u8; 8] = start;
         let (begin, rest) = rest.split_first_chunk().ok_or(WrongTable::Size)?;
         let number = |at: usize| {
             let bytes = rest.get(at..).and_then(|bytes| bytes.first_chunk());
@@ -92,10 +95,6 @@ impl Head {
         if *version != VERSION {
             return Err(WrongTable::Version);
         }
-        let padding = rest.get(24..).unwrap_or_default();
-        if [*z0, *z1] != [0; 2] || padding.iter().any(|byte| *byte != 0) {
-            return Err(WrongTable::Padding);
-        }
         let head = Self {
             processor: Processor::from_raw(*processor).ok_or(WrongTable::Processor)?,
             begin: u64::from_le_bytes(*begin),
@@ -106,8 +105,7 @@ impl Head {
             indexed: number(16),
             size: number(20),
         };
-        let is_complete = usize::try_from(head.size) == Ok(bytes.len())
-            && head.needed_size() == u64::from(head.size);
+        let is_complete = usize::try_from(head.size) == Ok(bytes.len());
         is_complete.then_some(head).ok_or(WrongTable::Size)
     }
 
@@ -134,30 +132,49 @@ impl Head {
     }
 
     /// Number of areas.
-    #[inline]
+    #[inline(always)]
     pub fn areas(&self) -> u32 {
         self.blocks.div_ceil(BLOCKS_OF_AREA)
     }
 
-    /// Sizes of the parts after the header.
-    #[inline]
-    pub(super) fn parts(&self) -> [u64; 7] {
-        let of = |entries: u32, size: u64| u64::from(entries).wrapping_mul(size);
-        [
-            of(self.rules, RULE_SIZE as u64),
-            of(self.areas().wrapping_add(1), AREA_SIZE as u64),
-            of(self.rare, 4),
-            of(self.indexed, 2 * BLOCKS_OF_AREA as u64),
-            of(self.rare, 2),
-            of(self.rows, 1),
-            of(self.rows, 1),
-        ]
+    /// Places of the parts. None is beyond 2^44.
+    #[inline(always)]
+    pub(super) fn places(&self) -> Places {
+        let after = |at: usize, entries: u32, size: usize| {
+            at.wrapping_add((entries as usize).wrapping_mul(size))
+        };
+        let areas = after(HEAD_SIZE, self.rules, RULE_SIZE);
+        let rare_rows = after(areas, self.areas().wrapping_add(1), AREA_SIZE);
+        let index = after(rare_rows, self.rare, 4);
+        let rare_rules = after(index, self.indexed, INDEX_SIZE);
+        let lows = after(rare_rules, self.rare, 2);
+        let numbers = after(lows, self.rows, 1);
+        Places {
+            areas,
+            rare_rows,
+            index,
+            rare_rules,
+            lows,
+            numbers,
+            end: after(numbers, self.rows, 1),
+        }
     }
 
     /// Size of a table with these numbers of entries.
     pub fn needed_size(&self) -> u64 {
-        // Each part has less than 2^41 bytes.
-        let parts = self.parts().into_iter();
-        parts.fold(HEAD_SIZE as u64, u64::wrapping_add)
+        self.places().end as u64
     }
+}
+
+/// Offsets of the parts in a table. The rules are after the header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places {
+    pub(super) areas: usize,
+    pub(super) rare_rows: usize,
+    pub(super) index: usize,
+    pub(super) rare_rules: usize,
+    pub(super) lows: usize,
+    pub(super) numbers: usize,
+    /// The offset after the last part.
+    pub(super) end: usize,
 }

@@ -32,7 +32,7 @@ pub const QUICK_END: u64 = 1 << 50;
 
 impl QuickRule {
     /// The word of a rule. [`None`]: the rule is not so simple.
-    #[inline]
+    #[inline(always)]
     pub fn of(rule: &Rule) -> Option<Self> {
         let (cfa, fp) = match *rule {
             Rule::End => return Some(Self(QUICK_END)),

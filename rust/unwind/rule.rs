@@ -123,7 +123,7 @@ impl Rule {
     }
 
     /// Decodes a rule whose bytes were checked. Any other bytes give some rule.
-    #[inline]
+    #[inline(always)]
     pub(super) fn decode_any(bytes: &[u8; RULE_SIZE]) -> Self {
         let [kind, fp, ra, register, c0, c1, c2, c3, f0, f1, r0, r1, k0, k1, a0, a1] = *bytes;
         let offset = i32::from_le_bytes([c0, c1, c2, c3]);

@@ -4,7 +4,7 @@
 //!
 //! An address is an offset in the file. [`head`](super::head) describes the bytes.
 
-use super::head::{Head, BLOCKS_OF_AREA, BLOCK_SIZE, HEAD_SIZE, MAX_RULES, RARE};
+use super::head::{Head, Places, BLOCKS_OF_AREA, BLOCK_SIZE, HEAD_SIZE, MAX_RULES, RARE};
 use super::processor::Processor;
 use super::rule::{Rule, RULE_SIZE};
 use core::fmt;
@@ -68,30 +68,22 @@ impl core::error::Error for WrongTable {}
 /// A table, in bytes that the caller owns.
 #[derive(Clone, Copy, Debug)]
 pub struct UnwindTable<'a> {
+    bytes: &'a [u8],
     head: Head,
-    rules: &'a [u8],
-    areas: &'a [u8],
-    rare_rows: &'a [u8],
-    index: &'a [u8],
-    rare_rules: &'a [u8],
-    lows: &'a [u8],
-    numbers: &'a [u8],
-}
-
-/// The number at an index of an array of numbers.
-macro_rules! number {
-    ($type:ty, $array:expr, $at:expr) => {{
-        const SIZE: usize = core::mem::size_of::<$type>();
-        let from = ($at as usize).wrapping_mul(SIZE);
-        let bytes = $array.get(from..).and_then(|bytes| bytes.first_chunk());
-        bytes.map(|bytes| <$type>::from_le_bytes(*bytes))
-    }};
+    places: Places,
 }
 
 impl<'a> UnwindTable<'a> {
     /// Checks all bytes of a table, in a time that depends on their number only.
     pub fn check(bytes: &'a [u8]) -> Result<Self, WrongTable> {
         let table = Self::of_head(bytes)?;
+        let head = bytes.first_chunk().ok_or(WrongTable::Size)?;
+        if table.head.to_bytes() != *head {
+            return Err(WrongTable::Padding);
+        }
+        if table.places.end != bytes.len() {
+            return Err(WrongTable::Size);
+        }
         table.check_rules()?;
         table.check_areas()?;
         table.check_numbers()?;
@@ -101,35 +93,28 @@ impl<'a> UnwindTable<'a> {
     /// The table in bytes that [`check`](Self::check) has accepted before. Reads the header only.
     ///
     /// [`None`]: these are other bytes. If other bytes have a valid header, look-ups in the table give some rule.
-    #[inline]
+    #[inline(always)]
     pub fn of_checked(bytes: &'a [u8]) -> Option<Self> {
         Self::of_head(bytes).ok()
     }
 
-    #[inline]
+    #[inline(always)]
     fn of_head(bytes: &'a [u8]) -> Result<Self, WrongTable> {
         let head = Head::read(bytes)?;
-        let mut rest = bytes.get(HEAD_SIZE..).unwrap_or_default();
-        let mut part = |size: u64| {
-            let (part, after) = rest.split_at_checked(size as usize)?;
-            rest = after;
-            Some(part)
-        };
-        let mut parts = head.parts().into_iter();
-        let mut next = || {
-            let size = parts.next().unwrap_or_default();
-            part(size).ok_or(WrongTable::Size)
-        };
+        let places = head.places();
         Ok(Self {
+            bytes,
             head,
-            rules: next()?,
-            areas: next()?,
-            rare_rows: next()?,
-            index: next()?,
-            rare_rules: next()?,
-            lows: next()?,
-            numbers: next()?,
+            places,
         })
+    }
+
+    /// The bytes of an array of numbers at this offset, from its entry `at` of `SIZE` bytes.
+    #[inline(always)]
+    fn entry<const SIZE: usize>(&self, place: usize, at: u32) -> Option<[u8; SIZE]> {
+        let from = place.wrapping_add((at as usize).wrapping_mul(SIZE));
+        let bytes = self.bytes.get(from..)?;
+        bytes.first_chunk().copied()
     }
 
     /// The processor whose code the table describes.
@@ -145,12 +130,12 @@ impl<'a> UnwindTable<'a> {
     }
 
     /// The rule of an address. [`Rule::None`]: the table does not describe the address.
-    #[inline]
+    #[inline(always)]
     pub fn rule(&self, address: u64) -> Rule {
         self.find(address).unwrap_or(Rule::None)
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&self, address: u64) -> Option<Rule> {
         let inside = address.checked_sub(self.head.begin)?;
         let block = u32::try_from(inside / BLOCK_SIZE).ok()?;
@@ -158,18 +143,18 @@ impl<'a> UnwindTable<'a> {
             return None;
         }
         let row = self.row(block, inside as u8)?;
-        let number = match *self.numbers.get(row as usize)? {
-            RARE => self.rare_rule(row)?,
-            number => u16::from(number),
+        let number = match self.entry(self.places.numbers, row)? {
+            [RARE] => self.rare_rule(row)?,
+            [number] => u16::from(number),
         };
         self.rule_of(number)
     }
 
     /// The last row at or before an address, which is this byte of a block.
-    #[inline]
+    #[inline(always)]
     fn row(&self, block: u32, low: u8) -> Option<u32> {
         let (first, end) = self.rows_of(block)?;
-        let lows = self.lows.get(first as usize..end as usize)?;
+        let lows = self.lows(first, end)?;
         let (mut from, mut to) = (0, lows.len());
         // At most 9 steps, because a block has at most 256 rows. Unchecked bytes: at most 17 steps.
         while from < to {
@@ -185,7 +170,7 @@ impl<'a> UnwindTable<'a> {
     }
 
     /// The first row of a block, and the first row after it.
-    #[inline]
+    #[inline(always)]
     fn rows_of(&self, block: u32) -> Option<(u32, u32)> {
         let (area, inside) = (block / BLOCKS_OF_AREA, block % BLOCKS_OF_AREA);
         let (first, place) = self.area(area)?;
@@ -195,8 +180,8 @@ impl<'a> UnwindTable<'a> {
             return Some((first, first));
         }
         let entry = |inside: u32| {
-            let entry = number!(u16, self.index, place.checked_add(inside)?)?;
-            first.checked_add(u32::from(entry))
+            let bytes = self.entry(self.places.index, place.wrapping_add(inside))?;
+            Some(first.wrapping_add(u16::from_le_bytes(bytes).into()))
         };
         let from = entry(inside)?;
         let to = match inside.wrapping_add(1) {
@@ -207,9 +192,9 @@ impl<'a> UnwindTable<'a> {
     }
 
     /// The first row of an area, and its first entry in the index.
-    #[inline]
+    #[inline(always)]
     fn area(&self, area: u32) -> Option<(u32, u32)> {
-        let word = number!(u64, self.areas, area)?;
+        let word = u64::from_le_bytes(self.entry(self.places.areas, area)?);
         Some((word as u32, word.wrapping_shr(32) as u32))
     }
 
@@ -219,9 +204,9 @@ impl<'a> UnwindTable<'a> {
         let (mut from, mut to) = (0, self.head.rare);
         while from < to {
             let middle = from.wrapping_add(to.wrapping_sub(from) / 2);
-            let found = number!(u32, self.rare_rows, middle)?;
+            let found = self.rare_row(middle)?;
             if found == row {
-                return number!(u16, self.rare_rules, middle);
+                return self.rare_rule_at(middle);
             }
             if found < row {
                 from = middle.wrapping_add(1);
@@ -232,18 +217,37 @@ impl<'a> UnwindTable<'a> {
         None
     }
 
-    #[inline]
+    /// The row of an entry in the list of rare rules.
+    fn rare_row(&self, at: u32) -> Option<u32> {
+        let bytes = self.entry(self.places.rare_rows, at)?;
+        Some(u32::from_le_bytes(bytes))
+    }
+
+    /// The rule of an entry in the list of rare rules.
+    fn rare_rule_at(&self, at: u32) -> Option<u16> {
+        let bytes = self.entry(self.places.rare_rules, at)?;
+        Some(u16::from_le_bytes(bytes))
+    }
+
+    /// The lowest bytes of the addresses of these rows.
+    #[inline(always)]
+    fn lows(&self, first: u32, end: u32) -> Option<&'a [u8]> {
+        let at = |row: u32| self.places.lows.wrapping_add(row as usize);
+        self.bytes.get(at(first)..at(end))
+    }
+
+    #[inline(always)]
     fn rule_of(&self, number: u16) -> Option<Rule> {
-        let from = usize::from(number).wrapping_mul(RULE_SIZE);
-        let bytes = self.rules.get(from..)?.first_chunk()?;
-        Some(Rule::decode_any(bytes))
+        let bytes: [u8; RULE_SIZE] = self.entry(HEAD_SIZE, number.into())?;
+        Some(Rule::decode_any(&bytes))
     }
 
     fn check_rules(&self) -> Result<(), WrongTable> {
         if self.head.rules > MAX_RULES {
             return Err(WrongTable::TooManyRules);
         }
-        let mut rules = self.rules;
+        let rules = self.bytes.get(HEAD_SIZE..self.places.areas);
+        let mut rules = rules.ok_or(WrongTable::Size)?;
         while let Some((bytes, rest)) = rules.split_first_chunk() {
             Rule::decode(bytes).ok_or(WrongTable::Rule)?;
             rules = rest;
@@ -264,7 +268,7 @@ impl<'a> UnwindTable<'a> {
         for area in 0..areas {
             let (first, place) = self.area(area).ok_or(WrongTable::Areas)?;
             let (end, next) = self.area(area.wrapping_add(1)).ok_or(WrongTable::Areas)?;
-            if first != expected.0 || end < first {
+            if first != expected.0 || end < first || end > self.head.rows {
                 return Err(WrongTable::Areas);
             }
             // Areas without a row have no index.
@@ -302,8 +306,7 @@ impl<'a> UnwindTable<'a> {
             if !is_valid {
                 return Err(WrongTable::Index);
             }
-            let lows = self.lows.get(from as usize..to as usize);
-            let mut lows = lows.ok_or(WrongTable::Index)?;
+            let mut lows = self.lows(from, to).ok_or(WrongTable::Index)?;
             while let [low, rest @ ..] = lows {
                 if rest.first().is_some_and(|next| next <= low) {
                     return Err(WrongTable::Addresses);
@@ -317,7 +320,9 @@ impl<'a> UnwindTable<'a> {
 
     fn check_numbers(&self) -> Result<(), WrongTable> {
         let mut rare = 0_u32;
-        for (row, number) in (0_u32..).zip(self.numbers) {
+        let numbers = self.bytes.get(self.places.numbers..self.places.end);
+        let numbers = numbers.ok_or(WrongTable::Size)?;
+        for (row, number) in (0_u32..).zip(numbers) {
             if *number != RARE {
                 if u32::from(*number) >= self.head.rules {
                     return Err(WrongTable::RuleNumber);
@@ -325,10 +330,10 @@ impl<'a> UnwindTable<'a> {
                 continue;
             }
             // The rows are in order, so the list is.
-            if number!(u32, self.rare_rows, rare) != Some(row) {
+            if rare >= self.head.rare || self.rare_row(rare) != Some(row) {
                 return Err(WrongTable::Rare);
             }
-            let rule = number!(u16, self.rare_rules, rare).ok_or(WrongTable::Rare)?;
+            let rule = self.rare_rule_at(rare).ok_or(WrongTable::Rare)?;
             if u32::from(rule) >= self.head.rules {
                 return Err(WrongTable::RuleNumber);
             }

@@ -180,7 +180,8 @@ fn refuses_wrong_areas() {
     };
     assert_eq!(wrong(|p| p.areas[0].0 = 1), WrongTable::Areas);
     assert_eq!(wrong(|p| p.areas[0].1 = 256), WrongTable::IndexPlace);
-    assert_eq!(wrong(|p| p.areas[1].0 = 400), WrongTable::Index);
+    assert_eq!(wrong(|p| p.areas[1].0 = 400), WrongTable::Areas);
+    assert_eq!(wrong(|p| p.areas[1].0 = 302), WrongTable::Areas);
     assert_eq!(wrong(|p| p.areas[2].0 = 0), WrongTable::Areas);
     assert_eq!(wrong(|p| p.areas[2].1 = 0), WrongTable::IndexPlace);
     assert_eq!(wrong(|p| p.areas[2].1 = 300), WrongTable::IndexPlace);

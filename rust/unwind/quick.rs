@@ -18,7 +18,7 @@ use super::rule::{CallerRule, Cfa, FpRule, RaRule, Rule};
 /// | 51 to 63 | 0 |
 ///
 /// The return address is in the word at CFA - 8. The CFA is the caller's stack pointer, and must be above the stack
-/// pointer. A rule is never 0.
+/// pointer. The kept register is unchanged, and the caller's frame is not exact. A rule is never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct QuickRule(u64);

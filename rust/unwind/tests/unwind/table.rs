@@ -275,6 +275,30 @@ fn refuses_a_wrong_list_of_rare_rules() {
     assert_eq!(wrong(|p| p.numbers[270] = 0), WrongTable::Rare);
 }
 
+/// A look-up by a table that was not checked ends all the same.
+#[test]
+fn has_no_rule_where_the_list_of_rare_rules_has_none() {
+    let mut parts = parts();
+    for row in [0, 100, 310] {
+        parts.numbers[row] = 255;
+    }
+    let bytes = parts.bytes();
+    let table = UnwindTable::of_checked(&bytes).unwrap();
+    let starts: Vec<u64> = rows(0x700, 300)
+        .into_keys()
+        .chain(rows(0x3_0600, 20).into_keys())
+        .collect();
+    for row in [0, 100, 310] {
+        assert_eq!(table.rule(starts[row]), Rule::None, "{row}");
+    }
+    assert_eq!(table.rule(starts[256]), sp(8 * 257));
+    parts.rare.clear();
+    let bytes = parts.bytes();
+    let table = UnwindTable::of_checked(&bytes).unwrap();
+    assert_eq!(table.rule(starts[256]), Rule::None);
+    assert_eq!(table.rule(starts[1]), sp(16));
+}
+
 #[test]
 fn says_each_mistake_in_a_sentence() {
     let texts = [

@@ -221,6 +221,7 @@ fn refuses_a_wrong_index() {
     assert_eq!(wrong(|p| p.index[9..256].fill(300)), WrongTable::Addresses);
     assert_eq!(wrong(|p| p.index[9] += 2), WrongTable::Addresses);
     assert_eq!(wrong(|p| p.blocks = 3 * 256 + 1), WrongTable::Index);
+    assert_eq!(wrong(|p| p.blocks -= 1), WrongTable::Index);
 }
 
 #[test]

@@ -33,11 +33,8 @@ fn apply(session: &Session, name: &str, store: impl FnOnce(&str) -> Result) -> R
     };
     let stored = value.to_str().map_err(|_| EINVAL).and_then(store);
     stored.inspect_err(|error| {
-        let mut why = Text::new();
-        let _ = session.write_error(&mut why);
-        pr_err!(
-            "the parameter {name}={value:?} is refused ({error:?}): {}\n",
-            why.as_str().trim()
-        );
+        let why = Text::new(|why| Ok(session.write_error(why)?));
+        let why = why.as_ref().map_or("", Text::as_str).trim();
+        pr_err!("the parameter {name}={value:?} is refused ({error:?}): {why}\n");
     })
 }

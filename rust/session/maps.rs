@@ -49,8 +49,6 @@ struct NamedMap {
     line: CString,
     /// The line in ftrace's syntax, if the map is a histogram of its event.
     hist: Option<CString>,
-    /// Names of its columns, as in the line.
-    columns: CString,
     events: KVVec<Arc<Event>>,
     /// The program of its first event. Keys and columns of all events have the same form.
     program: Arc<MapProgram>,
@@ -129,8 +127,15 @@ impl Session {
             ));
             return Err(ENOSPC);
         }
-        let new = self.make_map(line, &map, hist, rights, &known)?;
-        self.replace_maps(known.changed(None, Some(new))?)
+        let make = || {
+            let new = self.make_map(line, &map, hist, rights, &known)?;
+            self.replace_maps(known.changed(None, Some(new))?)
+        };
+        make().inspect_err(|&error| {
+            if error == ENOMEM {
+                self.refuse(fmt!("set_map: no memory for the map (see size)"));
+            }
+        })
     }
 
     /// Makes a map beside those that are `known`, and attaches its probes. `control` must be held.
@@ -176,18 +181,8 @@ impl Session {
             ));
             return Err(ENOSPC);
         }
-        let made = || {
-            let map = Map::new(shape, Durations::of(definition, has_stack)?, has_stack)?;
-            let watch = HotplugWatch::new(&self.shared.map_hotplug, map.clone())?;
-            Ok((map, watch))
-        };
-        let (map, watch) = made().inspect_err(|&error: &Error| {
-            if error == ENOMEM {
-                self.refuse(fmt!(
-                    "set_map: no memory for tables of {bytes} bytes (see size)"
-                ));
-            }
-        })?;
+        let map = Map::new(shape, Durations::of(definition, has_stack)?, has_stack)?;
+        let watch = HotplugWatch::new(&self.shared.map_hotplug, map.clone())?;
         let mut probes = AttachedProbes::new(&self.sources);
         for ((place, event), program) in (0..).zip(&events).zip(&programs) {
             signal::go_on()?;
@@ -223,18 +218,12 @@ impl Session {
                 self.attach_map(event, at_event, &mut probes)?;
             }
         }
-        let mut columns = Text::new();
-        for (kind, part) in definition.columns.iter().flatten() {
-            write!(columns, " {}({})", kind.name(), part.text)?;
-        }
         let name = CString::try_from_fmt(fmt!("{}", definition.name))?;
         let line = CString::try_from_fmt(fmt!("{}", format_args!("{definition}")))?;
-        let columns = CString::try_from_fmt(fmt!("{}", columns.as_str()))?;
         let named = pin_init!(NamedMap {
             name,
             line,
             hist,
-            columns,
             events,
             program,
             map,
@@ -411,7 +400,11 @@ impl NamedMap {
         if let Some(value) = definition.hist {
             write!(out, "{} ", value.text)?;
         }
-        writeln!(out, "count{}", self.columns.to_str()?)?;
+        out.write_str("count")?;
+        for (kind, value) in definition.columns.iter().flatten() {
+            write!(out, " {}({})", kind.name(), value.text)?;
+        }
+        out.write_str("\n")?;
         for entry in &*sums.entries {
             self.write_key(&sums, entry, out)?;
             if !self.program.keys().is_empty() {

@@ -32,29 +32,28 @@ pub(super) fn preamble(
         layouts.push(*layout, GFP_KERNEL)?;
     }
     let clock = clock.describe(system::text(&session.shared.boot_id));
-    let mut text = Text::new();
-    tsdl::preamble(
-        &mut text,
-        uuid::UuidText::new(id).as_str(),
-        &layouts,
-        &clock,
-        &tsdl::Environment {
-            hostname: system::text(&names.node),
-            kernel_release: system::text(&names.release),
-            kernel_version: system::text(&names.version),
-            trace_name: session.name(),
-            created: created.to_str()?,
-            rtrace_version: crate::abi::VERSION,
-            architecture: crate::arch::NAME,
-            tasks: session.tasks.has_cgroups().then_some(tsdl::CGROUPS),
-        },
-    )
-    .map_err(|_| ENOMEM)?;
-    for (stream, (_, contexts)) in (0..).zip(streams) {
-        tsdl::stream(&mut text, stream, &layouts, clock.name, contexts.fields())
-            .map_err(|_| ENOMEM)?;
-    }
-    Ok(text)
+    Text::new(|text| {
+        tsdl::preamble(
+            text,
+            uuid::UuidText::new(id).as_str(),
+            &layouts,
+            &clock,
+            &tsdl::Environment {
+                hostname: system::text(&names.node),
+                kernel_release: system::text(&names.release),
+                kernel_version: system::text(&names.version),
+                trace_name: session.name(),
+                created: created.to_str()?,
+                rtrace_version: crate::abi::VERSION,
+                architecture: crate::arch::NAME,
+                tasks: session.tasks.has_cgroups().then_some(tsdl::CGROUPS),
+            },
+        )?;
+        for (stream, (_, contexts)) in (0..).zip(streams) {
+            tsdl::stream(text, stream, &layouts, clock.name, contexts.fields())?;
+        }
+        Ok(())
+    })
 }
 
 /// The description of an event that has this number in a stream.

@@ -118,8 +118,7 @@ impl Setting {
         match &self.value {
             List { show, .. } => return show(session, channel, out),
             Name { among, .. } if !among.is_empty() => {
-                let mut chosen = Text::new();
-                self.get(session, channel, &mut chosen)?;
+                let chosen = Text::new(|chosen| self.get(session, channel, chosen))?;
                 for (i, name) in among.iter().enumerate() {
                     let space = if i == 0 { "" } else { " " };
                     match *name == chosen.as_str() {
@@ -233,8 +232,7 @@ impl Setting {
         if let List { clear, .. } = self.value {
             return clear(session, channel);
         }
-        let mut default = Text::new();
-        self.default(session, &mut default)?;
+        let default = Text::new(|default| self.default(session, default))?;
         self.set(session, channel, default.as_str())
     }
 
@@ -254,9 +252,8 @@ impl Setting {
             }
             return Ok(());
         }
-        let (mut value, mut default) = (Text::new(), Text::new());
-        self.get(session, channel, &mut value)?;
-        self.default(session, &mut default)?;
+        let value = Text::new(|value| self.get(session, channel, value))?;
+        let default = Text::new(|default| self.default(session, default))?;
         let (value, default) = (value.as_str(), default.as_str());
         if value != default {
             writeln!(out, "{prefix}{file} {value} {default}")?;
@@ -273,11 +270,13 @@ impl Session {
         }
         for channel in self.channels() {
             // The settings of the first channel are shown without a prefix, like those of the session.
-            let mut prefix = Text::new();
-            if channel != ChannelId::FIRST {
-                let name = self.channel_name(channel)?;
-                write!(prefix, "channels/{}/", name.to_str()?)?;
-            }
+            let prefix = Text::new(|prefix| {
+                if channel != ChannelId::FIRST {
+                    let name = self.channel_name(channel)?;
+                    write!(prefix, "channels/{}/", name.to_str()?)?;
+                }
+                Ok(())
+            })?;
             for setting in table::CHANNEL {
                 setting.write_difference(prefix.as_str(), self, channel, out)?;
             }

@@ -106,11 +106,13 @@ pub(super) fn start(
     }
     let preamble = metadata::preamble(session, &uuid, settings.clock, &streams)?;
 
-    let mut text = Text::new();
-    text.write_str(preamble.as_str())?;
-    for ((id, _), numbers) in settings.channels().zip(&numbered) {
-        write_events(id, numbers, &mut text)?;
-    }
+    let text = Text::new(|text| {
+        text.write_str(preamble.as_str())?;
+        for ((id, _), numbers) in settings.channels().zip(&numbered) {
+            write_events(id, numbers, text)?;
+        }
+        Ok(())
+    })?;
 
     let listed = ListedTrace::new(&session.shared.listing, uuid, text.as_str())?;
 
@@ -373,8 +375,7 @@ impl Trace {
     /// Copies the metadata to the places where it can be read after a crash of the kernel. `ENOSPC`: it does not
     /// fit into the reserved memory any more. May sleep.
     pub(super) fn save_metadata(&self) -> Result {
-        let mut text = Text::new();
-        self.write_metadata(&mut text)?;
+        let text = Text::new(|text| self.write_metadata(text))?;
         for channel in self.channels() {
             let Ok(buffers) = channel.buffers() else {
                 continue;

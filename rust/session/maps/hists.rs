@@ -81,19 +81,19 @@ impl Session {
             Some(name) => Self::text(format_args!("{name}"))?,
             None => self.new_name(event)?,
         };
-        let mut map = Text::new();
         let full_name = (event.subsystem(), event.name());
-        match line.write_map(name.as_str(), full_name, begin, &mut map) {
-            Ok(()) => self.set_map(map.as_str(), Some(shown), rights),
-            Err(WriteError::Wrong(error)) => Err(wrong(error)),
-            Err(WriteError::Write) => Err(ENOMEM),
-        }
+        let map = Text::new(
+            |map| match line.write_map(name.as_str(), full_name, begin, map) {
+                Ok(()) => Ok(()),
+                Err(WriteError::Wrong(error)) => Err(wrong(error)),
+                Err(WriteError::Write) => Err(ENOMEM),
+            },
+        )?;
+        self.set_map(map.as_str(), Some(shown), rights)
     }
 
     fn text(shown: core::fmt::Arguments<'_>) -> Result<Text> {
-        let mut text = Text::new();
-        text.write_fmt(shown)?;
-        Ok(text)
+        Text::new(|text| Ok(text.write_fmt(shown)?))
     }
 
     /// A name that no map has: `hist.EVENT`, or that with a number.

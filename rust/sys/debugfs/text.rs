@@ -34,22 +34,31 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// An empty text.
-    pub(crate) fn new() -> Self {
-        Self {
-            bytes: PageVec::new(),
-            reader: None,
-            truncated: false,
-        }
+    /// The text that `write` writes. `ENOMEM`: there is no memory for it. Otherwise the error is that of `write`.
+    ///
+    /// An error of the formatter does not say why, and the kernel crate makes `EINVAL` of it.
+    pub(crate) fn new(write: impl FnOnce(&mut Self) -> Result) -> Result<Self> {
+        Self::write(None, write)
     }
 
-    /// An empty text for the calling thread, whose open file has these rights. It may be long, so it ends when the
-    /// thread is killed.
-    fn for_reader(rights: Rights) -> Self {
-        Self {
-            reader: Some(rights),
-            ..Self::new()
+    /// As [`new`](Self::new), for the calling thread, whose open file has these rights. It may be long, so it ends
+    /// when the thread is killed.
+    fn for_reader(rights: Rights, write: impl FnOnce(&mut Self) -> Result) -> Result<Self> {
+        Self::write(Some(rights), write)
+    }
+
+    fn write(reader: Option<Rights>, write: impl FnOnce(&mut Self) -> Result) -> Result<Self> {
+        let mut text = Self {
+            bytes: PageVec::new(),
+            reader,
+            truncated: false,
+        };
+        let written = write(&mut text);
+        if text.truncated {
+            return Err(ENOMEM);
         }
+        written?;
+        Ok(text)
     }
 
     /// Rights of the reader.
@@ -392,12 +401,7 @@ impl<F: TextFile> Operations<F> {
         }
         // The number is read before the text is created, so that a change in between is not missed.
         let version = F::changes(data).map_or(0, |changes| changes.count.load());
-        let mut text = Text::for_reader(open.rights);
-        let shown = F::show(data, &mut text);
-        if text.truncated {
-            return Err(ENOMEM);
-        }
-        shown?;
+        let text = Text::for_reader(open.rights, |text| F::show(data, text))?;
         let text = Arc::new(text, GFP_KERNEL)?;
         state.text = Some(text.clone());
         state.version = version;

@@ -4,6 +4,7 @@
 
 use crate::channel::config::Config;
 use crate::channel::dump::Listing;
+use crate::context::user_stack::UserStacks;
 use crate::event::awaited::{AllAwaited, ModuleProbes};
 use crate::event::registry::Registry;
 use crate::event::Event;
@@ -50,6 +51,7 @@ impl Tracer {
             perf_hotplug,
             map_hotplug: Arc::new(map_hotplug, GFP_KERNEL)?,
             timer_hotplug: Arc::new(timer_hotplug, GFP_KERNEL)?,
+            user_stacks: UserStacks::new()?,
             defaults: config,
             boot_id: system::boot_id()?,
             leaps: Arc::new(Leaps::new(&worker), GFP_KERNEL)?,

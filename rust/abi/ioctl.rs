@@ -10,6 +10,7 @@
 pub const MAGIC: u32 = 0xF7;
 
 const NONE: u32 = 0;
+const WRITE: u32 = 1;
 const READ: u32 = 2;
 
 /// Encodes a request number like `_IOC()` of include/uapi/asm-generic/ioctl.h.
@@ -59,6 +60,39 @@ pub const PREPARE: u32 = request(NONE, 6, 0);
 /// - `EAGAIN`: in each attempt the writer was in the middle of a record;
 /// - `EFAULT`.
 pub const TAKE_ALL: u32 = request(READ, 7, size_of::<u64>());
+
+/// A request on the file `unwind`: loads the unwind table of a file, a [`LoadTable`]. It replaces the table
+/// that the file had. If all tables have more than 64 MiB, the oldest go, and are wanted again.
+///
+/// Errors (`error_log` has the text):
+/// - `EINVAL`: the table is wrong, or `fd` is not a regular file;
+/// - `EFBIG`: it has more than 32 MiB;
+/// - `EBADF`, `EFAULT`, `ENOMEM`.
+pub const LOAD_TABLE: u32 = request(WRITE, 8, size_of::<LoadTable>());
+
+/// Argument of [`LOAD_TABLE`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadTable {
+    /// The open file that the table describes; -1: the vDSO.
+    pub fd: i32,
+    /// Number of bytes of the table.
+    pub size: u32,
+    /// Address of the table.
+    pub table: u64,
+}
+
+impl LoadTable {
+    /// The argument in these bytes.
+    pub fn from_bytes(bytes: [u8; size_of::<Self>()]) -> Self {
+        let [f0, f1, f2, f3, s0, s1, s2, s3, table @ ..] = bytes;
+        Self {
+            fd: i32::from_ne_bytes([f0, f1, f2, f3]),
+            size: u32::from_ne_bytes([s0, s1, s2, s3]),
+            table: u64::from_ne_bytes(table),
+        }
+    }
+}
 
 /// Result of [`GET_PACKET`]: the packet taken.
 #[repr(C)]

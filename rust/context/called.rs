@@ -7,20 +7,21 @@
 //! contexts do not pay for it.
 
 use super::counters::{CounterKind, MAX_COUNTERS};
+use super::user_stack::UserStacksUse;
 use super::{stack, Moment};
 use crate::record::memory::Space;
 use crate::sys::counter::Counter;
 use crate::sys::stack::CallStack;
+use crate::sys::user_stack::UserStack;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The contexts of this kind that a channel records.
-#[derive(Default)]
 pub(super) struct CalledContexts {
     /// At most [`MAX_COUNTERS`], in the order of the record.
     pub(super) counters: KVec<(CounterKind, Arc<Counter>)>,
     pub(super) kernel_stack: bool,
-    pub(super) user_stack: bool,
+    pub(super) user_stack: Option<UserStacksUse>,
 }
 
 impl CalledContexts {
@@ -28,22 +29,22 @@ impl CalledContexts {
     pub(super) const NONE: Self = Self {
         counters: KVec::new(),
         kernel_stack: false,
-        user_stack: false,
+        user_stack: None,
     };
 
     /// Whether there is any.
     #[inline(always)]
     pub(super) fn any(&self) -> bool {
-        self.kernel_stack || self.user_stack || !self.counters.is_empty()
+        self.kernel_stack || self.user_stack.is_some() || !self.counters.is_empty()
     }
 }
 
-/// The values that are recorded with an event. Large: over a KiB.
+/// The values that are recorded with an event. Large: nearly two KiB.
 pub(crate) struct KernelCalls<'a> {
     calls: &'a CalledContexts,
     counts: [u64; MAX_COUNTERS],
     kernel_stack: CallStack,
-    user_stack: CallStack,
+    user_stack: UserStack,
 }
 
 impl<'a> KernelCalls<'a> {
@@ -54,7 +55,7 @@ impl<'a> KernelCalls<'a> {
             calls,
             counts: [0; MAX_COUNTERS],
             kernel_stack: CallStack::new(),
-            user_stack: CallStack::new(),
+            user_stack: UserStack::new(),
         }
     }
 
@@ -78,8 +79,8 @@ impl<'a> KernelCalls<'a> {
         if kernel_stack {
             self.kernel_stack.take_kernel(now.stack, now.guard);
         }
-        if self.calls.user_stack {
-            self.user_stack.take_user(now.guard);
+        if let Some(stacks) = &self.calls.user_stack {
+            stacks.take(&mut self.user_stack, now.guard);
         }
     }
 
@@ -96,20 +97,22 @@ impl<'a> KernelCalls<'a> {
             .unwrap_or_default()
     }
 
+    /// The stacks that are recorded.
     #[inline(always)]
-    fn stacks(&self) -> [Option<&CallStack>; 2] {
-        [
-            self.calls.kernel_stack.then_some(&self.kernel_stack),
-            self.calls.user_stack.then_some(&self.user_stack),
-        ]
+    fn stacks(&self) -> (Option<&[u64]>, Option<&UserStack>) {
+        let kernel = self.calls.kernel_stack;
+        let kernel = kernel.then(|| self.kernel_stack.addresses());
+        let user = self.calls.user_stack.as_ref().map(|_| &self.user_stack);
+        (kernel, user)
     }
 
     /// Size in a record, in bytes.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        let stacks = self.stacks().into_iter().flatten();
-        let counts = size_of_val(self.counts());
-        stacks.map(stack::len).fold(counts, usize::wrapping_add)
+        let (kernel, user) = self.stacks();
+        size_of_val(self.counts())
+            .wrapping_add(kernel.map_or(0, stack::len))
+            .wrapping_add(user.map_or(0, stack::user_len))
     }
 
     /// Writes the values.
@@ -118,8 +121,12 @@ impl<'a> KernelCalls<'a> {
         for count in self.counts() {
             space.put(*count);
         }
-        for taken in self.stacks().into_iter().flatten() {
-            stack::write(taken, space);
+        let (kernel, user) = self.stacks();
+        if let Some(addresses) = kernel {
+            stack::write(addresses, space);
+        }
+        if let Some(stack) = user {
+            stack::write_user(stack, space);
         }
     }
 }

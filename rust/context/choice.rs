@@ -26,6 +26,8 @@ const KERNEL_STACK: [Field<'static>; 2] = stack::fields(
 );
 const USER_STACK: [Field<'static>; 2] =
     stack::fields("_callstack_user_length", "callstack_user", Integer::hex(64));
+/// The tracer's own: why the user's stack ends.
+const USER_STACK_END: Field<'static> = stack::end("callstack_user_end");
 
 impl ContextChoice {
     /// All values.
@@ -59,12 +61,12 @@ impl ContextChoice {
 
     /// The value's fields.
     pub(super) fn fields(self) -> impl Iterator<Item = Field<'static>> + Clone {
-        let (one, two) = match self {
-            Self::Context(context) => (Some(context.field()), None),
-            Self::Counter(counter) => (counter.field(), None),
-            Self::KernelStack => (None, Some(KERNEL_STACK)),
-            Self::UserStack => (None, Some(USER_STACK)),
+        let (two, one) = match self {
+            Self::Context(context) => (None, Some(context.field())),
+            Self::Counter(counter) => (None, counter.field()),
+            Self::KernelStack => (Some(KERNEL_STACK), None),
+            Self::UserStack => (Some(USER_STACK), Some(USER_STACK_END)),
         };
-        Iterator::chain(one.into_iter(), two.into_iter().flatten())
+        Iterator::chain(two.into_iter().flatten(), one)
     }
 }

@@ -10,6 +10,7 @@ mod choice;
 mod counters;
 mod set;
 pub(crate) mod stack;
+pub(crate) mod user_stack;
 
 pub(crate) use called::KernelCalls;
 pub(crate) use choice::ContextChoice;

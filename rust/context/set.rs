@@ -3,6 +3,7 @@
 //! The contexts that a channel records.
 
 use super::called::CalledContexts;
+use super::user_stack::UserStacks;
 use super::{ContextChoice, CounterKind, KernelCalls, Load, Moment, ShortLoad, MAX_COUNTERS};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
@@ -54,6 +55,7 @@ impl ContextSet {
         &mut self,
         choice: ContextChoice,
         made: impl FnOnce(CounterKind) -> Result<Arc<Counter>>,
+        stacks: &Arc<UserStacks>,
     ) -> Result<(), ContextRefusal> {
         if self.chosen.contains(&choice) {
             return Ok(());
@@ -75,7 +77,7 @@ impl ContextSet {
                 self.calls.counters.push((kind, made(kind)?), GFP_KERNEL)?
             }
             ContextChoice::KernelStack => self.calls.kernel_stack = true,
-            ContextChoice::UserStack => self.calls.user_stack = true,
+            ContextChoice::UserStack => self.calls.user_stack = Some(stacks.begin_use()?),
         }
         Ok(self.chosen.push(choice, GFP_KERNEL)?)
     }

@@ -3,7 +3,7 @@
 //! The tracer's own files, and those of each session.
 
 use super::channel::ChannelTarget;
-use super::{latency, map, must_be_one, parse_switch, pipe, setting, trigger};
+use super::{latency, map, must_be_one, parse_switch, pipe, setting, trigger, unwind};
 use crate::abi;
 use crate::context::ContextChoice;
 use crate::session::{ChannelId, Session, Sessions, Setting};
@@ -34,6 +34,7 @@ pub(super) fn make(dir: &mut Dir, session: &Arc<Session>, in_root: bool) -> Resu
 pub(super) fn make_tracer(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
     let data = dir.data(sessions.clone())?;
     dir.text::<MarkerOfAll>("marker", WRITE, data)?;
+    unwind::make(dir, data)?;
     let session = dir.data(sessions.default().clone())?;
     dir.text::<Version>("version", READ, session)?;
     dir.text::<AvailableEvents>("available_events", READ, session)?;

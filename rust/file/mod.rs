@@ -22,6 +22,7 @@ mod state;
 mod stream;
 mod subdirs;
 mod trigger;
+mod unwind;
 
 use crate::event::Event;
 use crate::input::number;

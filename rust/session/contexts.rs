@@ -34,7 +34,7 @@ impl Session {
                     return Err(self.refuse(fmt!("contexts: there is no context '{name}'")))
                 }
             };
-            match contexts.add(choice, counter) {
+            match contexts.add(choice, counter, &self.shared.user_stacks) {
                 Ok(()) => {}
                 Err(ContextRefusal::ManyCounters) => {
                     return Err(self.refuse(fmt!("contexts: more than {MAX_COUNTERS} counters")))
@@ -43,7 +43,7 @@ impl Session {
                 Err(ContextRefusal::Error(error)) => {
                     let name = choice.name();
                     return Err(
-                        self.refuse(fmt!("contexts: {name} cannot be counted here: {error:?}"))
+                        self.refuse(fmt!("contexts: {name} cannot be recorded here: {error:?}"))
                     );
                 }
             }

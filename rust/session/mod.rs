@@ -48,6 +48,7 @@ mod trace;
 mod triggers;
 
 use crate::abi;
+use crate::context::user_stack::UserStacks;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::Config;
 use crate::channel::dump::Listing;
@@ -108,6 +109,8 @@ pub(crate) struct SessionsShared {
     pub(crate) timer_hotplug: Arc<Hotplug<Timers>>,
     /// Settings of a new channel, and of each channel after a reset.
     pub(crate) defaults: Config,
+    /// Stacks of programs.
+    pub(crate) user_stacks: Arc<UserStacks>,
     /// Identity of the clock in a trace.
     pub(crate) boot_id: [u8; 36],
     /// Executes the requests of triggers.
@@ -452,6 +455,11 @@ impl Session {
     /// The current trace, or the last one. `ENODATA` before the first.
     pub(crate) fn trace(&self) -> Result<Arc<Trace>> {
         self.state.lock().phase.trace().cloned().ok_or_else(enodata)
+    }
+
+    /// Stacks of programs.
+    pub(crate) fn user_stacks(&self) -> &Arc<UserStacks> {
+        &self.shared.user_stacks
     }
 
     /// Changes of the metadata.

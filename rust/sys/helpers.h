@@ -227,4 +227,74 @@ bool rtrace_runs_code_of(const struct inode *inode, struct pt_regs *regs);
 struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct uprobe_consumer *consumer);
 void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer);
 
+/* user_stack.c */
+
+/* Where a walk through the stack of a program stands. */
+enum rtrace_user_step {
+	RTRACE_USER_NONE,	/* the thread is the kernel's, has no memory any more, or begins a program */
+	RTRACE_USER_NARROW,	/* at the registers of a 32-bit program */
+	RTRACE_USER_RULE,	/* at a frame whose rule is not known */
+	RTRACE_USER_LIMIT,	/* at a frame for which there is no room */
+	RTRACE_USER_OUTERMOST,	/* the end of the stack was reached */
+	RTRACE_USER_UNREADABLE,	/* a word of the stack cannot be read now */
+};
+
+struct rtrace_user_walk {
+	u64 ip;
+	u64 sp;
+	u64 fp;
+	u64 kept;	/* the register that Processor::kept() names */
+	u64 space;	/* name of the address space as it is mapped now */
+	u32 taken;	/* number of addresses so far */
+	bool exact;	/* the rule is that of ip itself, not of the call before it */
+};
+
+/* A known rule. Without one, both words are 0. */
+struct rtrace_user_rule {
+	u64 mixed;	/* the key, xor @rule */
+	u64 rule;	/* see QuickRule */
+};
+
+#define RTRACE_RULE_FROM_FP (1ull << 48)
+#define RTRACE_RULE_FP_SAVED (1ull << 49)
+#define RTRACE_RULE_OUTERMOST (1ull << 50)
+
+/* What tells a file, with its contents, from others; all 0: the vDSO. */
+struct rtrace_user_file {
+	u64 inode;
+	u64 filesystem;
+	u64 number;
+	u64 size;
+	s64 changed_sec;
+	u32 changed_nsec;
+	u32 generation;
+};
+
+/* What is mapped at an address. */
+enum rtrace_user_place {
+	RTRACE_PLACE_NOTHING,	/* no code */
+	RTRACE_PLACE_MEMORY,	/* code in no file */
+	RTRACE_PLACE_FILE,
+	RTRACE_PLACE_CHANGES,	/* a thread changes the mappings */
+};
+
+struct rtrace_user_mapping {
+	struct rtrace_user_file file;
+	u64 start;
+	u64 end;
+	u64 offset;	/* of the address, in the file */
+};
+
+enum rtrace_user_step rtrace_user_begin(struct rtrace_user_walk *walk);
+enum rtrace_user_step rtrace_user_steps(struct rtrace_user_walk *walk, u64 *addresses, u32 room,
+					const struct rtrace_user_rule *rules, u32 bits);
+void rtrace_user_keep(struct rtrace_user_rule *rules, u32 bits, u64 space, u64 pc, u64 rule);
+u32 rtrace_user_narrow(const struct rtrace_user_walk *walk, u64 *addresses, u32 room);
+u64 rtrace_user_code(u64 word);
+bool rtrace_user_register(u32 number, u64 *value);
+enum rtrace_user_place rtrace_user_place_of(u64 pc, struct rtrace_user_mapping *mapping);
+int rtrace_user_file_of(int fd, struct rtrace_user_file *to);
+int rtrace_user_watch(void);
+void rtrace_user_unwatch(void);
+
 #endif

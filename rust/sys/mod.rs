@@ -48,6 +48,7 @@ pub(crate) mod tracepoint;
 pub(crate) mod turn;
 pub(crate) mod uprobe;
 pub(crate) mod user_data;
+pub(crate) mod user_stack;
 pub(crate) mod wait;
 pub(crate) mod waiters;
 pub(crate) mod work;

@@ -97,6 +97,11 @@ impl<T> Retired<T> {
     pub(crate) fn new() -> Self {
         Self(KVec::new())
     }
+
+    /// Number of values.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl<T> Drop for Retired<T> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Call stacks of the kernel, and frames of user space. NMI-safe. */
+/* Call stacks of the kernel. NMI-safe. */
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 
@@ -96,23 +96,4 @@ bool rtrace_set_stacks(enum rtrace_stacks wanted)
 u64 rtrace_compared_stacks(bool that_differed)
 {
 	return atomic64_read(that_differed ? &different : &compared);
-}
-
-/*
- * Stores where the running task has left user space, and the return addresses as far as frame pointers
- * lead. 0 addresses of a thread without user space. Memory that would fault ends the stack. NMI-safe.
- */
-notrace u32 rtrace_user_stack(u64 *addresses, u32 room)
-{
-	struct pt_regs *regs = task_pt_regs(current);
-	u64 at, address;
-	u32 taken = 0;
-
-	if (current->flags & (PF_KTHREAD | PF_USER_WORKER) || !current->mm || !room)
-		return 0;
-	addresses[taken++] = instruction_pointer(regs);
-	/* The outermost frame pointer is 0. */
-	for (at = user_frame_pointer(regs); at && taken < room && user_frame(regs, &at, &address);)
-		addresses[taken++] = address;
-	return taken;
 }

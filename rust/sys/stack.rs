@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Call stacks: the functions that led to the running code.
+//! Call stacks of the kernel: the functions that led to the running code.
 
 use crate::arch::preempt::NoPreempt;
 use crate::arch::registers::Frame;
@@ -150,14 +150,6 @@ impl CallStack {
         }
     }
 
-    /// The addresses as bytes.
-    #[inline(always)]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        let addresses = self.addresses();
-        // SAFETY: These are the bytes of the addresses.
-        unsafe { core::slice::from_raw_parts(addresses.as_ptr().cast(), size_of_val(addresses)) }
-    }
-
     /// Takes the kernel's stack, through interrupts to the entry from user space or the thread's first
     /// function. It begins with the traced code: the function that has reached a tracepoint or called this module, or
     /// interrupted code. It does not include addresses beyond [`DEPTH`], nor those that the kernel does not know. Any
@@ -205,21 +197,6 @@ impl CallStack {
         };
         before.wrapping_add(taken.get(before).is_some_and(is_iterator).into())
     }
-
-    /// Takes the user's stack: where the task that runs left user space, and as far as frame
-    /// pointers lead. Empty if it is a thread of the kernel, or has no memory any more. A page that is not
-    /// in memory now ends it: nothing is faulted in. Any context, NMI included; in an NMI that
-    /// came in the first instructions of an entry to the kernel it is that of the entry before.
-    #[inline(never)]
-    #[link_section = ".kprobes.text"]
-    pub(crate) fn take_user(&mut self, _guard: &NoPreempt) {
-        // SAFETY: There is room for as many addresses. The function reads user space without faults.
-        let taken = unsafe {
-            bindings::rtrace_user_stack(self.addresses.as_mut_ptr().cast(), DEPTH as u32)
-        };
-        // INVARIANT: As many are initialised.
-        (self.start, self.end) = (0, (taken as usize).min(DEPTH));
-    }
 }
 
 /// Whether `address` is in this module's code.
@@ -235,4 +212,11 @@ fn is_own(address: u64) -> bool {
         &*all.add(bindings::mod_mem_type_MOD_TEXT as usize)
     };
     address.wrapping_sub(text.base.addr() as u64) < text.size.into()
+}
+
+/// The bytes of words.
+#[inline(always)]
+pub(crate) fn words_as_bytes(words: &[u64]) -> &[u8] {
+    // SAFETY: These are the bytes of the words.
+    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }

@@ -47,39 +47,3 @@ static __always_inline struct pt_regs registers_at(u64 ip, u64 sp, u64 fp)
 {
 	return (struct pt_regs){ .pc = ip, .sp = sp, .regs[29] = fp };
 }
-
-/* The frame pointer of a program: of a 32-bit program, that of ARM code (APCS). Thumb code has none. */
-static __always_inline u64 user_frame_pointer(const struct pt_regs *regs)
-{
-	return compat_user_mode(regs) ? (u32)regs->compat_fp : regs->regs[29];
-}
-
-/*
- * Reads the frame at *@at, a frame pointer of the program with these registers. Stores the frame's return address, and
- * the next outer frame pointer; 0 if that is not further out. Returns whether there was a frame.
- */
-static __always_inline bool user_frame(struct pt_regs *regs, u64 *at, u64 *address)
-{
-	u64 next;
-
-	if (compat_user_mode(regs)) {
-		/* It is below the address that the frame pointer has. */
-		struct { u32 fp, sp, lr; } frame;
-
-		if (*at % sizeof(u32) ||
-		    copy_from_user_nofault(&frame, (const void __user *)(*at - sizeof(frame)), sizeof(frame)))
-			return false;
-		next = frame.fp;
-		*address = frame.lr;
-	} else {
-		struct frame_record frame;
-
-		if (*at % sizeof(u64) || copy_from_user_nofault(&frame, (const void __user *)*at, sizeof(frame)))
-			return false;
-		next = frame.fp;
-		*address = ptrauth_strip_user_insn_pac(frame.lr);
-	}
-	/* A stack grows downwards. */
-	*at = next > *at ? next : 0;
-	return *address;
-}

@@ -46,13 +46,13 @@ impl Tail for StackRecord<'_> {
         self.contexts
             .len()
             .wrapping_add(self.called.len())
-            .wrapping_add(stack::len(self.called.kernel_stack()))
+            .wrapping_add(stack::len(self.called.kernel_stack().addresses()))
     }
 
     #[inline(always)]
     fn write(&self, space: Space<'_>) {
         let mut space = self.contexts.write(space, &self.now.inside());
         self.called.write(&mut space);
-        stack::write(self.called.kernel_stack(), &mut space);
+        stack::write(self.called.kernel_stack().addresses(), &mut space);
     }
 }

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stacks of programs: where the running task has left user space, the steps that known rules describe, and the file at an
+ * address. NMI-safe, except where it says so.
+ *
+ * A rule is constant while its code is mapped. So it is known by the address and the address space, and forgotten when
+ * code is unmapped.
+ */
+#include <linux/atomic.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kprobes.h>
+#include <linux/maple_tree.h>
+#include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/sched/task_stack.h>
+#include <linux/uaccess.h>
+
+#include "helpers.h"
+#include "linux.h"
+#include "user_frames.h"
+
+/* Any odd numbers whose bits are mixed. */
+#define MIX_SPACE	0x9e3779b97f4a7c15
+#define MIX_CHANGES	0xd1b54a32d192ed03
+#define MIX_KEY		0xbf58476d1ce4e5b9
+
+/* How often code was unmapped from address spaces. Each space uses the counter that the hash of its address chooses. */
+#define CHANGES_BITS	10
+static atomic_t changes[1 << CHANGES_BITS];
+
+static __always_inline atomic_t *changes_of(u64 hash)
+{
+	return &changes[hash >> (64 - CHANGES_BITS)];
+}
+
+/* A name of an address space as it is mapped now. Another space, or the same after a change, has another name. */
+static __always_inline u64 space_now(const struct mm_struct *mm)
+{
+	u64 hash = (u64)mm * MIX_SPACE;
+
+	return hash ^ (u32)atomic_read(changes_of(hash)) * MIX_CHANGES;
+}
+
+/* The key of an address. It names both the slot and what is in it. */
+static __always_inline u64 key_of(u64 pc, u64 space)
+{
+	return (pc ^ space) * MIX_KEY;
+}
+
+/*
+ * Begins a walk at the registers of the running task's last entry to the kernel. In an NMI that came in the first
+ * instructions of an entry, they are those of the entry before.
+ */
+notrace enum rtrace_user_step rtrace_user_begin(struct rtrace_user_walk *walk)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+	u64 word;
+
+	if (current->flags & (PF_KTHREAD | PF_USER_WORKER) || !current->mm)
+		return RTRACE_USER_NONE;
+	/* The registers are those of the program before, whose memory is gone: the new one has not begun. */
+	if (current->in_execve && !READ_ONCE(current->mm->start_code))
+		return RTRACE_USER_NONE;
+	walk->ip = instruction_pointer(regs);
+	walk->sp = user_stack_pointer(regs);
+	walk->fp = user_frame_pointer(regs);
+	walk->kept = user_kept(regs);
+	walk->exact = true;
+	walk->taken = 0;
+	/* Read before any mapping is looked up: see rtrace_user_place_of(). */
+	walk->space = space_now(current->mm);
+	smp_rmb();	/* Pairs with the locked instruction in code_is_unmapped(). */
+	if (user_is_narrow(regs))
+		return RTRACE_USER_NARROW;
+	/*
+	 * This also tests what only the kernel can: an NMI may have come while another address space was in use. Until
+	 * the walk ends, this does not change.
+	 */
+	if (copy_from_user_nofault(&word, (const void __user *)(walk->sp & ~7ul), sizeof(word)))
+		return RTRACE_USER_UNREADABLE;
+	return RTRACE_USER_RULE;
+}
+
+/* Whether a word can be read there, as far as the address tells. */
+static __always_inline bool is_user_word(u64 at)
+{
+	return at < TASK_SIZE_MAX - sizeof(u64);
+}
+
+/*
+ * Steps outwards while the rules are known, from the frame in @walk to the first whose rule is not, or to the end of the
+ * stack. Stores the addresses of the frames whose rules are known. @rules has 1 << @bits entries.
+ */
+notrace enum rtrace_user_step rtrace_user_steps(struct rtrace_user_walk *walk, u64 *addresses, u32 room,
+						const struct rtrace_user_rule *rules, u32 bits)
+{
+	u64 ip = walk->ip, sp = walk->sp, fp = walk->fp, back = !walk->exact, space = walk->space;
+	enum rtrace_user_step why = RTRACE_USER_LIMIT;
+	u32 taken = walk->taken;
+
+	pagefault_disable();
+	if (!is_user_word(sp) || !user_access_begin((const void __user *)sp, sizeof(u64))) {
+		pagefault_enable();
+		return RTRACE_USER_UNREADABLE;
+	}
+	/* No function may be called until user_access_end(). */
+	while (taken < room) {
+		u64 key = key_of(ip - back, space);
+		const struct rtrace_user_rule *slot = &rules[key >> (64 - bits)];
+		u64 rule = READ_ONCE(slot->rule), frame, at;
+
+		/* A slot that is being replaced does not fit. */
+		if ((READ_ONCE(slot->mixed) ^ rule) != key || !rule) {
+			why = RTRACE_USER_RULE;
+			break;
+		}
+		addresses[taken++] = ip;
+		if (rule & RTRACE_RULE_OUTERMOST) {
+			why = RTRACE_USER_OUTERMOST;
+			break;
+		}
+		frame = (rule & RTRACE_RULE_FROM_FP ? fp : sp) + (s32)rule;
+		if (frame <= sp || !is_user_word(frame)) {
+			why = RTRACE_USER_UNREADABLE;
+			break;
+		}
+		unsafe_get_user(ip, (const u64 __user *)(frame - sizeof(u64)), unreadable);
+		if (rule & RTRACE_RULE_FP_SAVED) {
+			at = frame + (s16)(rule >> 32);
+			if (!is_user_word(at))
+				goto unreadable;
+			unsafe_get_user(fp, (const u64 __user *)at, unreadable);
+		}
+		ip = user_code(ip);
+		sp = frame;
+		back = 1;
+	}
+	goto end;
+unreadable:
+	why = RTRACE_USER_UNREADABLE;
+end:
+	user_access_end();
+	pagefault_enable();
+	walk->ip = ip;
+	walk->sp = sp;
+	walk->fp = fp;
+	walk->exact = !back;
+	walk->taken = taken;
+	return why;
+}
+
+/* Makes the rule of an address known, in the slot of @rules that it has. @rule: RTRACE_RULE_*, not 0. */
+notrace void rtrace_user_keep(struct rtrace_user_rule *rules, u32 bits, u64 space, u64 pc, u64 rule)
+{
+	u64 key = key_of(pc, space);
+	struct rtrace_user_rule *slot = &rules[key >> (64 - bits)];
+
+	WRITE_ONCE(slot->mixed, key ^ rule);
+	WRITE_ONCE(slot->rule, rule);
+}
+
+/* An address of code, from a word that a program has saved. */
+notrace u64 rtrace_user_code(u64 word)
+{
+	return user_code(word);
+}
+
+/* A register of the program by its number in DWARF, at the last entry to the kernel. Returns whether it is there. */
+notrace bool rtrace_user_register(u32 number, u64 *value)
+{
+	return user_register(task_pt_regs(current), number, value);
+}
+
+/*
+ * Stores the return addresses of a 32-bit program, as far as its frame pointers lead from the one in @walk. Returns their
+ * number.
+ */
+notrace u32 rtrace_user_narrow(const struct rtrace_user_walk *walk, u64 *addresses, u32 room)
+{
+	u64 at, address;
+	u32 taken = 0;
+
+	/* The outermost frame pointer is 0. */
+	for (at = walk->fp; at && taken < room && narrow_frame(&at, &address);)
+		addresses[taken++] = address;
+	return taken;
+}
+
+static notrace void identify(const struct inode *inode, struct rtrace_user_file *file)
+{
+	struct timespec64 changed = inode_get_ctime(inode);
+
+	*file = (struct rtrace_user_file){
+		.inode = (u64)inode,
+		.filesystem = (u64)inode->i_sb,
+		.number = inode->i_ino,
+		.generation = inode->i_generation,
+		.changed_nsec = changed.tv_nsec,
+		.changed_sec = changed.tv_sec,
+		.size = i_size_read(inode),
+	};
+}
+
+#ifndef CONFIG_PREEMPT_RT
+/* Whether this thread holds the lock of its mappings to change them. */
+static __always_inline bool changes_mappings(const struct mm_struct *mm)
+{
+	return atomic_long_read(&mm->mmap_lock.owner) == (long)current;
+}
+#else
+static __always_inline bool changes_mappings(const struct mm_struct *mm)
+{
+	return false;
+}
+#endif
+
+/*
+ * Finds what the running task has mapped at an address of code. No lock is taken. Memory of a struct vm_area_struct or a
+ * struct file is only reused for another one, and that of an inode is freed under RCU. So they can be read, and what was
+ * read is valid if no thread has changed the mappings meanwhile.
+ *
+ * If this thread itself was changing them, no other one does. It sets the range of an area first, and then stores the area
+ * in the tree. So an area that has the range at which it was found is valid.
+ *
+ * If the caller took the name of the address space before, a rule that it then keeps under this name is forgotten as soon
+ * as this mapping goes: code_is_unmapped() comes after the mapping was removed, or while it cannot be read.
+ */
+notrace enum rtrace_user_place rtrace_user_place_of(u64 pc, struct rtrace_user_mapping *mapping)
+{
+	struct mm_struct *mm = current->mm;
+	enum rtrace_user_place place = RTRACE_PLACE_NOTHING;
+	MA_STATE(found, &mm->mm_mt, pc, pc);
+	struct vm_area_struct *area;
+	bool is_own_change = false;
+	struct file *file;
+	unsigned int seq;
+
+	*mapping = (struct rtrace_user_mapping){};
+	guard(rcu)();
+	if (!mmap_lock_speculate_try_begin(mm, &seq)) {
+		if (!changes_mappings(mm))
+			return RTRACE_PLACE_CHANGES;
+		is_own_change = true;
+	}
+	area = mas_walk(&found);
+	if (xa_is_zero(area))
+		area = NULL;
+	if (is_own_change && area && (area->vm_start != found.index || area->vm_end != found.last + 1))
+		return RTRACE_PLACE_CHANGES;
+	if (area && READ_ONCE(area->vm_flags) & VM_EXEC) {
+		mapping->start = READ_ONCE(area->vm_start);
+		mapping->end = READ_ONCE(area->vm_end);
+		mapping->offset = pc - mapping->start + ((u64)READ_ONCE(area->vm_pgoff) << PAGE_SHIFT);
+		file = READ_ONCE(area->vm_file);
+		place = RTRACE_PLACE_MEMORY;
+		if (file) {
+			const struct inode *inode = READ_ONCE(file->f_inode);
+
+			if (inode) {
+				place = RTRACE_PLACE_FILE;
+				identify(inode, &mapping->file);
+			}
+		} else if (mapping->start == (u64)READ_ONCE(mm->context.vdso)) {
+			place = RTRACE_PLACE_FILE;
+			mapping->offset = pc - mapping->start;
+		}
+	}
+	return !is_own_change && mmap_lock_speculate_retry(mm, seq) ? RTRACE_PLACE_CHANGES : place;
+}
+
+/*
+ * The identity that rtrace_user_place_of() finds for the file that is open as @fd; of the vDSO if it is -1. Returns an
+ * error if it is not a regular file. May sleep.
+ */
+int rtrace_user_file_of(int fd, struct rtrace_user_file *to)
+{
+	const struct inode *inode;
+
+	*to = (struct rtrace_user_file){};
+	if (fd == -1)
+		return 0;
+	CLASS(fd, file)(fd);
+	if (fd_empty(file))
+		return -EBADF;
+	inode = d_real_inode(fd_file(file)->f_path.dentry);
+	if (!inode || !S_ISREG(inode->i_mode))
+		return -EINVAL;
+	identify(inode, to);
+	return 0;
+}
+
+/* At uprobe_munmap(area, start, end), which the kernel calls for each part of a file that is unmapped, also at an exit. */
+static int code_is_unmapped(struct kprobe *probe, struct pt_regs *regs)
+{
+	const struct vm_area_struct *area = (const void *)regs_get_kernel_argument(regs, 0);
+
+	if (READ_ONCE(area->vm_flags) & VM_EXEC)
+		atomic_inc_return(changes_of((u64)area->vm_mm * MIX_SPACE));
+	return 0;
+}
+NOKPROBE_SYMBOL(code_is_unmapped);
+
+static struct kprobe unmap_probe;
+
+/* Follows the code that programs unmap. May sleep. */
+int rtrace_user_watch(void)
+{
+	unmap_probe = (struct kprobe){
+		.symbol_name = "uprobe_munmap",
+		.pre_handler = code_is_unmapped,
+	};
+	return register_kprobe(&unmap_probe);
+}
+
+/* Undoes rtrace_user_watch(). May sleep. */
+void rtrace_user_unwatch(void)
+{
+	unregister_kprobe(&unmap_probe);
+}

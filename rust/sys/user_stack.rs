@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Stacks of programs: the frames, the rules that are known, and the files whose code a program executes.
+
+use crate::arch::preempt::NoPreempt;
+use crate::arch::word::SharedWord;
+use crate::sys::args::Task;
+use crate::sys::bindings;
+use crate::sys::nofault::{AddressSpace, Somewhere};
+use crate::sys::page_words::PageWords;
+use crate::unwind::processor::Processor;
+use crate::unwind::quick::{QuickRule, QUICK_END, QUICK_FP_SAVED, QUICK_FROM_FP};
+use crate::unwind::step::{InnermostRegisters, StackWords, UnwindFrame};
+use core::mem::MaybeUninit;
+use kernel::error::to_result;
+use kernel::prelude::*;
+
+/// Maximum number of addresses of a stack.
+pub(crate) const DEPTH: usize = 128;
+
+/// The processor of this kernel's 64-bit programs.
+pub(crate) const PROCESSOR: Processor = if cfg!(target_arch = "x86_64") {
+    Processor::X86_64
+} else {
+    Processor::Arm64
+};
+
+// The C code reads rules.
+const _: () = assert!(
+    QUICK_FROM_FP == bindings::RTRACE_RULE_FROM_FP as u64
+        && QUICK_FP_SAVED == bindings::RTRACE_RULE_FP_SAVED as u64
+        && QUICK_END == bindings::RTRACE_RULE_OUTERMOST as u64
+);
+
+/// The stack of a program: addresses of code, the innermost first. Large: a KiB.
+///
+/// # Invariants
+///
+/// The first `len` addresses are initialised; `len` is at most [`DEPTH`].
+pub(crate) struct UserStack {
+    addresses: [MaybeUninit<u64>; DEPTH],
+    len: usize,
+    /// Why it ends: see [`StackEnd::to_raw`](crate::unwind::end::StackEnd::to_raw).
+    pub(crate) end: u8,
+}
+
+impl UserStack {
+    /// An empty stack.
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        // INVARIANT: No address is initialised.
+        Self {
+            addresses: [const { MaybeUninit::uninit() }; DEPTH],
+            len: 0,
+            end: 0,
+        }
+    }
+
+    /// The addresses.
+    #[inline(always)]
+    pub(crate) fn addresses(&self) -> &[u64] {
+        // SAFETY: By the invariant.
+        unsafe { core::slice::from_raw_parts(self.addresses.as_ptr().cast(), self.len) }
+    }
+
+    /// Appends an address. Returns whether there was room.
+    pub(crate) fn push(&mut self, address: u64) -> bool {
+        let Some(place) = self.addresses.get_mut(self.len) else {
+            return false;
+        };
+        place.write(address);
+        // INVARIANT: One more is initialised; there was room for it.
+        self.len = self.len.wrapping_add(1);
+        true
+    }
+}
+
+/// Where a walk stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WalkState {
+    /// The thread is the kernel's, has no memory any more, or begins a program.
+    NoProgram,
+    /// At the registers of a 32-bit program.
+    Narrow,
+    /// At a frame whose rule is not known, and whose address is not in the stack yet.
+    Rule,
+    /// At a frame for which there is no room.
+    Limit,
+    /// At the end of the stack.
+    Outermost,
+    /// A word of the stack cannot be read now.
+    Unreadable,
+}
+
+impl WalkState {
+    fn of_raw(raw: bindings::rtrace_user_step) -> Self {
+        match raw {
+            bindings::rtrace_user_step_RTRACE_USER_NARROW => Self::Narrow,
+            bindings::rtrace_user_step_RTRACE_USER_RULE => Self::Rule,
+            bindings::rtrace_user_step_RTRACE_USER_LIMIT => Self::Limit,
+            bindings::rtrace_user_step_RTRACE_USER_OUTERMOST => Self::Outermost,
+            bindings::rtrace_user_step_RTRACE_USER_UNREADABLE => Self::Unreadable,
+            _ => Self::NoProgram,
+        }
+    }
+}
+
+/// A walk through the stack of the program that runs, from where it left user space. Any context, NMI included; in an NMI
+/// that came in the first instructions of an entry to the kernel, it begins where the entry before did.
+pub(crate) struct UserWalk<'a> {
+    raw: bindings::rtrace_user_walk,
+    stack: &'a mut UserStack,
+    _guard: &'a NoPreempt,
+}
+
+impl<'a> UserWalk<'a> {
+    /// Begins a walk that appends its addresses to `stack`, which is empty.
+    pub(crate) fn begin(stack: &'a mut UserStack, guard: &'a NoPreempt) -> (Self, WalkState) {
+        let mut raw = bindings::rtrace_user_walk::default();
+        // SAFETY: The function fills in the structure.
+        let state = WalkState::of_raw(unsafe { bindings::rtrace_user_begin(&mut raw) });
+        let walk = Self {
+            raw,
+            stack,
+            _guard: guard,
+        };
+        (walk, state)
+    }
+
+    /// Steps outwards as far as the rules are known.
+    pub(crate) fn go_on(&mut self, rules: &KnownRules) -> WalkState {
+        self.raw.taken = self.stack.len as u32;
+        let addresses = self.stack.addresses.as_mut_ptr().cast();
+        // SAFETY:
+        // - There is room for `DEPTH` addresses, of which `taken` are there.
+        // - The rules are as many entries as `bits` says, and live as long as `rules`.
+        // - The walk has begun in this section without preemption, so the address space is the same.
+        let state = unsafe {
+            bindings::rtrace_user_steps(
+                &mut self.raw,
+                addresses,
+                DEPTH as u32,
+                rules.first(),
+                rules.bits,
+            )
+        };
+        // INVARIANT: As many are initialised.
+        self.stack.len = (self.raw.taken as usize).min(DEPTH);
+        WalkState::of_raw(state)
+    }
+
+    /// Takes the addresses of a 32-bit program, as far as its frame pointers lead.
+    pub(crate) fn follow_narrow(&mut self) {
+        self.stack.push(self.raw.ip);
+        let from = self.stack.len;
+        let room = self.stack.addresses.get_mut(from..).unwrap_or_default();
+        // SAFETY: There is room for as many addresses.
+        let taken = unsafe {
+            bindings::rtrace_user_narrow(&self.raw, room.as_mut_ptr().cast(), room.len() as u32)
+        };
+        // INVARIANT: As many are initialised.
+        self.stack.len = from.wrapping_add(taken as usize).min(DEPTH);
+    }
+
+    /// The stack so far.
+    pub(crate) fn stack(&mut self) -> &mut UserStack {
+        self.stack
+    }
+
+    /// The frame at which the walk stands.
+    pub(crate) fn frame(&self) -> UnwindFrame {
+        UnwindFrame {
+            ip: self.raw.ip,
+            sp: self.raw.sp,
+            fp: self.raw.fp,
+            kept: self.raw.kept,
+            is_exact: self.raw.exact,
+        }
+    }
+
+    /// Moves to the frame of a caller.
+    pub(crate) fn move_to(&mut self, frame: UnwindFrame) {
+        // SAFETY: The function computes a number.
+        self.raw.ip = unsafe { bindings::rtrace_user_code(frame.ip) };
+        self.raw.sp = frame.sp;
+        self.raw.fp = frame.fp;
+        self.raw.kept = frame.kept;
+        self.raw.exact = frame.is_exact;
+    }
+
+    /// Makes the rule of an address known, for the program that runs. Returns whether that is possible.
+    pub(crate) fn keep(&self, rules: &KnownRules, address: u64, rule: QuickRule) -> bool {
+        if rules.watch.is_none() {
+            return false;
+        }
+        let (first, bits) = (rules.first().cast_mut(), rules.bits);
+        // SAFETY: The rules are as many entries as `bits` says. Their words may be written by any context.
+        unsafe {
+            bindings::rtrace_user_keep(first, bits, self.raw.space, address, rule.word());
+        }
+        true
+    }
+}
+
+/// The registers of the program at its last entry to the kernel.
+pub(crate) struct EntryRegisters;
+
+impl InnermostRegisters for EntryRegisters {
+    fn register(&self, number: u8) -> Option<u64> {
+        let mut value = 0;
+        // SAFETY: The function writes the value.
+        let is_there = unsafe { bindings::rtrace_user_register(number.into(), &mut value) };
+        is_there.then_some(value)
+    }
+}
+
+/// The memory of the program that runs.
+pub(crate) struct ProgramWords;
+
+impl StackWords for ProgramWords {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        let space = AddressSpace::User;
+        Somewhere { address, space }.read(size_of::<u64>())
+    }
+}
+
+/// Rules of addresses, of all programs. All CPUs read and write it: a slot that is being replaced has no rule.
+pub(crate) struct KnownRules {
+    /// Two for each slot.
+    words: PageWords<SharedWord>,
+    bits: u32,
+    /// [`None`]: the kernel does not tell of code that is unmapped. Then no rule is kept.
+    watch: Option<Watch>,
+}
+
+impl KnownRules {
+    /// Room for `1 << bits` rules. The rules of code that is unmapped are forgotten. One at a time. May sleep.
+    pub(crate) fn new(bits: u32) -> Result<Self> {
+        Ok(Self {
+            words: PageWords::new(2 << bits, Task::current().cpu() as u32)?,
+            bits,
+            watch: Watch::new().ok(),
+        })
+    }
+
+    fn first(&self) -> *const bindings::rtrace_user_rule {
+        self.words.as_ref().as_ptr().cast()
+    }
+}
+
+/// The kernel tells us of code that programs unmap.
+struct Watch;
+
+impl Watch {
+    fn new() -> Result<Self> {
+        // SAFETY: Process context. There is one at a time.
+        to_result(unsafe { bindings::rtrace_user_watch() }).map(|()| Self)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // SAFETY: `new` has succeeded.
+        unsafe { bindings::rtrace_user_unwatch() };
+    }
+}
+
+/// What tells a file, and its contents, from others. The [default](Self::VDSO) is the vDSO.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FileIdentity([u64; 6]);
+
+impl FileIdentity {
+    fn of_raw(raw: &bindings::rtrace_user_file) -> Self {
+        Self([
+            raw.inode,
+            raw.filesystem,
+            raw.number,
+            raw.size,
+            raw.changed_sec as u64,
+            u64::from(raw.changed_nsec) << 32 | u64::from(raw.generation),
+        ])
+    }
+
+    /// That of the file that the calling program has open as `fd`; of the vDSO if it is -1. `EINVAL`: it is not a regular
+    /// file. May sleep.
+    pub(crate) fn of_open(fd: i32) -> Result<Self> {
+        let mut raw = bindings::rtrace_user_file::default();
+        // SAFETY: The function fills in the structure.
+        to_result(unsafe { bindings::rtrace_user_file_of(fd, &mut raw) })?;
+        Ok(Self::of_raw(&raw))
+    }
+
+    /// A number that tells files apart, but not their contents; 0: the vDSO.
+    pub(crate) fn inode(&self) -> u64 {
+        let [inode, ..] = self.0;
+        inode
+    }
+}
+
+/// What a program has mapped at an address.
+pub(crate) enum UserPlace {
+    /// No code.
+    Nothing,
+    /// Code in no file.
+    Memory,
+    /// Code of a file.
+    File {
+        /// The file.
+        file: FileIdentity,
+        /// The offset of the address in it.
+        offset: u64,
+        /// The addresses of the mapping.
+        mapping: (u64, u64),
+    },
+    /// A thread of the program changes its mappings.
+    Changes,
+}
+
+impl UserPlace {
+    /// What the program that runs, which must have memory, has mapped at an address. Any context, NMI included.
+    pub(crate) fn of(address: u64) -> Self {
+        let mut raw = bindings::rtrace_user_mapping::default();
+        // SAFETY: The function fills in the structure, and accepts any address.
+        match unsafe { bindings::rtrace_user_place_of(address, &mut raw) } {
+            bindings::rtrace_user_place_RTRACE_PLACE_MEMORY => Self::Memory,
+            bindings::rtrace_user_place_RTRACE_PLACE_CHANGES => Self::Changes,
+            bindings::rtrace_user_place_RTRACE_PLACE_FILE => Self::File {
+                file: FileIdentity::of_raw(&raw.file),
+                offset: raw.offset,
+                mapping: (raw.start, raw.end),
+            },
+            _ => Self::Nothing,
+        }
+    }
+}

@@ -2,18 +2,20 @@
 
 //! A stream file of the kernel (`sessions/<name>/channels/<channel>/cpuN`).
 //!
-//! The only unsafe code of the tools: the ioctls of stream files.
+//! The only unsafe code of the tools: the ioctls of these files, and that of the file `unwind`.
 
 #![allow(unsafe_code)]
 
 use consumer::Stream;
-use rtrace_abi::ioctl::{Packet, FLUSH, GET_PACKET, PREPARE, PUT_PACKET, TAKE_ALL};
+use rtrace_abi::ioctl::{
+    LoadTable, Packet, FLUSH, GET_PACKET, LOAD_TABLE, PREPARE, PUT_PACKET, TAKE_ALL,
+};
 use rustix::io::Errno;
-use rustix::ioctl::{ioctl, Getter, NoArg};
+use rustix::ioctl::{ioctl, Getter, NoArg, Setter};
 use rustix::pipe::{splice, SpliceFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use system::{Error, Result};
@@ -87,4 +89,22 @@ impl Stream for Device {
         // SAFETY: As in `get`: TAKE_ALL fills in a `u64`.
         Ok(unsafe { ioctl(&self.0, Getter::<TAKE_ALL, u64>::new()) }?)
     }
+}
+
+/// Loads the unwind table of a file that is open; of the vDSO without one. `unwind` is the tracer's file of that name.
+pub(crate) fn load_table(
+    unwind: &File,
+    of: Option<BorrowedFd<'_>>,
+    table: &[u8],
+) -> io::Result<()> {
+    let argument = LoadTable {
+        fd: of.map_or(-1, |file| file.as_raw_fd()),
+        size: u32::try_from(table.len()).map_err(|_| Errno::FBIG)?,
+        table: table.as_ptr() as u64,
+    };
+    // SAFETY:
+    // - LOAD_TABLE is a request of the file `unwind`, from the header that the module is built with, which reads a
+    //   `LoadTable` (`repr(C)`, integers only). On any other file the driver answers ENOTTY.
+    // - The module reads `size` bytes of `table`, and no more after the call.
+    Ok(unsafe { ioctl(unwind, Setter::<LOAD_TABLE, LoadTable>::new(argument)) }?)
 }

@@ -20,6 +20,7 @@ mod settings;
 pub mod snapshot;
 mod tracer;
 mod triggered;
+mod unwind;
 
 pub use channel::{Channel, EventFilter};
 pub use latency::Latency;
@@ -28,3 +29,4 @@ pub use session::{FunctionSet, Session, TaskSet};
 pub use settings::{BufferSize, Mode, Settings, TEXTS};
 pub use tracer::{usual_place, OnClose, Tracer, Waiting, DEBUGFS, DEFAULT_SESSION, FIRST_CHANNEL};
 pub use triggered::{Trigger, Triggered};
+pub use unwind::{Unwind, WantedTable};

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use store::{maps, Claim, Output};
 use system::priority;
 use system::signals::Signals;
+use unwind::Loader;
 use uuid::Uuid;
 
 /// Period of the checks whether the session has a trace.
@@ -117,6 +118,7 @@ pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
     log.info(&status);
     detachment.leave(log)?;
     notify.ready(&status);
+    let _unwinding = Loader::of_session(&session, &[])?;
     priority::raise();
     let reporting = notify.report(&session);
     let end = consumer.run(&signals);

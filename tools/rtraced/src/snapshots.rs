@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use store::{Claim, Output};
 use system::priority;
 use system::signals::Signals;
+use unwind::Loader;
 
 /// Serves a signal until another one arrives, or the session is gone.
 pub fn serve(
@@ -43,6 +44,7 @@ pub fn serve(
     log.info(&status);
     detachment.leave(log)?;
     notify.ready(&status);
+    let _unwinding = Loader::of_session(session, &[])?;
     priority::raise();
     let mut code = None;
     loop {

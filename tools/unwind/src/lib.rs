@@ -7,6 +7,7 @@
 //! - [`undescribed`] adds code that every program has, and that no toolchain describes.
 //! - [`rows`] merges the functions, and turns addresses into offsets in the file.
 //! - [`encode`] writes the table.
+//! - [`loader`] gives the module the tables of the programs that run.
 //!
 //! A file may have any contents. Time and memory are proportional to its size.
 
@@ -15,11 +16,14 @@
 mod elf;
 mod encode;
 mod frames;
+mod loader;
 mod rows;
 mod rules;
 mod undescribed;
 
 use elf::ElfCode;
+pub use loader::Loader;
+use rtrace_unwind::processor::Processor;
 
 /// Reason why a file has no table.
 #[derive(Debug, thiserror::Error)]
@@ -62,4 +66,13 @@ pub fn compile(elf: &[u8]) -> Result<Vec<u8>, Error> {
     undescribed::add(&code, &mut functions);
     let rows = rows::merge(&code, &functions);
     encode::encode(code.processor, &rows)
+}
+
+/// A table without rows, for a file of this machine that has no unwind information.
+fn empty() -> Vec<u8> {
+    let processor = match cfg!(target_arch = "x86_64") {
+        true => Processor::X86_64,
+        false => Processor::Arm64,
+    };
+    encode::encode(processor, &[]).unwrap_or_default()
 }

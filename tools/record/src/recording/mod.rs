@@ -43,6 +43,7 @@ use system::session::session_option;
 use system::signals::Signals;
 use system::{time, Error};
 use terminal::{bytes, conclude, say, tell};
+use unwind::Loader;
 use uuid::Uuid;
 use writer::Writer;
 
@@ -105,17 +106,17 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     }
     options.destination.check_credentials()?;
     // Checked first, before rtrace makes a session or starts a thread in vain.
-    match launch::find(&options.command) {
+    let program = match launch::find(&options.command) {
         Err(code) => return Ok(Recording::NotBegun(code)),
-        Ok(Some(path))
-            if compat::is_32_bit(&path) && Patterns::of(&options.setup).miss_compat() =>
-        {
+        Ok(program) => program,
+    };
+    if let Some(path) = &program {
+        if compat::is_32_bit(path) && Patterns::of(&options.setup).miss_compat() {
             say(format_args!(
                 "{} is a 32-bit program: no -e matches its system calls (add -e 'compat_*')",
                 path.display()
             ));
         }
-        Ok(_) => {}
     }
     let servers = options.debuginfod.then(symbols::Servers::new).transpose()?;
     if let Some(Directory { path, options }) = directory {
@@ -160,6 +161,8 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
         session.exclude_tasks(&threads(process::id()).unwrap_or_default())?;
     }
     options.setup.functions.check_signals(&mut signals)?;
+    // Before the session starts, so that its first stacks are whole.
+    let _unwinding = Loader::of_session(session, program.as_slice())?;
     let patience = options.setup.functions.patience();
     let mut watch = Watch::new(&options.conditions, session)?;
     let named = directory.filter(|_| options.symbols);

@@ -26,6 +26,7 @@ use std::thread;
 use system::priority;
 use system::signals::Signals;
 use terminal::{conclude, say};
+use unwind::Loader;
 
 /// A recording session and the sources that its user waits for.
 pub struct Recording<'a> {
@@ -75,6 +76,7 @@ pub fn look<T>(
     let temporary = Temporary::create(&tracer, None)?;
     let session = temporary.session();
     setup.apply(session)?;
+    let _unwinding = Loader::of_session(session, &[])?;
     let ends = setup.tasks.ends()?;
     let exclude = || match excluded().as_slice() {
         [] => Ok(()),

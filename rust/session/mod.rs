@@ -17,35 +17,18 @@
 //! - `state` is held for moments: to read it, and to store a finished change.
 //!
 //! So code that only reads never waits for a start or a stop.
+//!
+//! The functions of [`Session`] are in this file (start, stop, channels), and in three folders:
+//! - `choice`: settings, and the chosen events, tasks and functions;
+//! - `recording`: the trace, from the start to the last reader;
+//! - `reactions`: triggers and maps.
 
-mod addresses;
 mod choice;
-mod contexts;
-mod cpus;
-mod described;
 mod dynamic;
-mod filters;
-mod functions;
-mod leaps;
-mod lines;
 mod list;
-mod maps;
-mod marker;
-mod metadata;
 mod modules;
-mod numbers;
-mod patterns;
-mod perf;
-mod probes;
-mod regions;
-mod selection;
-mod setting;
-mod settings;
-mod state;
-mod table;
-mod tasks;
-mod trace;
-mod triggers;
+mod reactions;
+mod recording;
 
 use crate::abi;
 use crate::context::user_stack::UserStacks;
@@ -69,29 +52,18 @@ use crate::sys::errno::enodata;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;
 use crate::sys::turn::Turn;
-pub(crate) use addresses::HiddenAddresses;
+use choice::{perf, ChannelSettings, Filters, FunctionChoice, Settings, TaskChoice};
+pub(crate) use choice::{ChannelId, Enabled, Regions, Selection, Setting};
 use core::fmt::Write;
 pub(crate) use dynamic::{EventFiles, FilesPlace};
-use filters::Filters;
-use functions::FunctionChoice;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
-pub(crate) use leaps::Leaps;
-pub(crate) use lines::Lines;
 pub(crate) use list::{DeferredWork, Sessions, Worker};
-use maps::Maps;
 pub(crate) use modules::Follower;
-use numbers::EventNumbers;
-pub(crate) use regions::Regions;
-pub(crate) use selection::{Enabled, Selection};
-pub(crate) use setting::Setting;
-pub(crate) use settings::ChannelId;
-use settings::{ChannelSettings, Settings};
-use tasks::TaskChoice;
-use trace::Recording;
-pub(crate) use trace::{Trace, TraceChannel};
-use triggers::Triggers;
+use reactions::{Maps, Triggers};
+use recording::{EventNumbers, Recording};
+pub(crate) use recording::{HiddenAddresses, Leaps, Lines, Trace, TraceChannel};
 
 /// Objects that all sessions share.
 pub(crate) struct SessionsShared {
@@ -270,11 +242,11 @@ impl Session {
         if let Some(last) = &last {
             last.leave_regions(&settings)?;
         }
-        let started = match (trace::start(self, &settings), last) {
+        let started = match (recording::start(self, &settings), last) {
             // The new trace may need the memory of the last trace's buffers.
             (Err(ENOMEM), Some(last)) => {
                 last.free()?;
-                trace::start(self, &settings)
+                recording::start(self, &settings)
             }
             (started, _) => started,
         };

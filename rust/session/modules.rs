@@ -15,7 +15,7 @@
 //! files' locks held, it may wait for a reader of a directory, who can take for ever. The one-second limit breaks this
 //! cycle.
 
-use super::perf::show;
+use super::choice::perf::show;
 use super::{Sessions, SessionsShared};
 use crate::arch::word::SharedWord;
 use crate::event::awaited::{FollowModules, ModuleProbes};

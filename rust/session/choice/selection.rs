@@ -13,10 +13,10 @@ pub(crate) struct Selection(KVVec<Arc<Id>>);
 
 impl Selection {
     /// No event.
-    pub(super) const NONE: Self = Self(KVVec::new());
+    pub(in crate::session) const NONE: Self = Self(KVVec::new());
 
     /// A copy.
-    pub(super) fn try_clone(&self) -> Result<Self> {
+    pub(in crate::session) fn try_clone(&self) -> Result<Self> {
         let mut ids = KVVec::new();
         ids.extend_from_slice(&self.0, GFP_KERNEL)?;
         Ok(Self(ids))
@@ -28,7 +28,7 @@ impl Selection {
     }
 
     /// Whether the set has the event with this id.
-    pub(super) fn has_id(&self, id: u32) -> bool {
+    pub(in crate::session) fn has_id(&self, id: u32) -> bool {
         self.position(id).is_ok()
     }
 
@@ -38,7 +38,7 @@ impl Selection {
     }
 
     /// Adds or removes `event`.
-    pub(super) fn set(&mut self, event: &Event, member: bool) -> Result {
+    pub(in crate::session) fn set(&mut self, event: &Event, member: bool) -> Result {
         match (self.position(event.id()), member) {
             (Err(at), true) => {
                 self.0.reserve(1, GFP_KERNEL)?;
@@ -54,17 +54,17 @@ impl Selection {
     }
 
     /// Removes all events that are not in `other`.
-    pub(super) fn keep(&mut self, other: &Self) {
+    pub(in crate::session) fn keep(&mut self, other: &Self) {
         self.0.retain(|id| other.has_id(id.number()));
     }
 
     /// Number of events in the set.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::session) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether the set is empty.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::session) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

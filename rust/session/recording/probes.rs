@@ -5,12 +5,11 @@
 //! An event keeps its probe until it is disabled. A change of a filter or of the tasks changes the bits that
 //! say what the probe looks at.
 
-use super::settings::ChannelSettings;
-use super::{EventNumbers, Selection};
 use crate::channel::Channel;
 use crate::context::ContextSet;
 use crate::probe::tasks::Tasks;
 use crate::probe::{Probe, Recorder};
+use crate::session::{ChannelSettings, EventNumbers, Selection};
 use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::source::sampled::Frequency;
@@ -21,7 +20,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The probes that are attached for one trace.
-pub(super) struct Probes {
+pub(in crate::session) struct Probes {
     tasks: Arc<Tasks>,
     sample_frequency: Frequency,
     channels: KVec<RecordedChannel>,
@@ -48,7 +47,7 @@ impl RecordedChannel {
 impl Probes {
     /// Makes a session's list without probes. Later probes record into `channels`, for a session with these
     /// `sources`, only events of `tasks`, with this sampling frequency.
-    pub(super) fn new<'a>(
+    pub(in crate::session) fn new<'a>(
         tasks: &Arc<Tasks>,
         sources: &SessionSources,
         sample_frequency: Frequency,
@@ -73,7 +72,7 @@ impl Probes {
 
     /// Makes the channel at `index` record exactly the selection in `settings`. All its events must have
     /// `numbers`. On failure the channel records the same events as before. May sleep.
-    pub(super) fn select(
+    pub(in crate::session) fn select(
         &mut self,
         index: usize,
         settings: &ChannelSettings,
@@ -95,7 +94,7 @@ impl Probes {
     }
 
     /// The events that are recorded, and their probes.
-    pub(super) fn attached(&mut self) -> &mut AttachedProbes {
+    pub(in crate::session) fn attached(&mut self) -> &mut AttachedProbes {
         &mut self.attached
     }
 

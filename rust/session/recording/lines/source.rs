@@ -7,7 +7,7 @@ use crate::abi::line::{self, NoLine};
 use crate::abi::packet::PacketHeader;
 use crate::abi::records::{RecordHeader, Records};
 use crate::channel::reader::StreamReader;
-use crate::session::described::Described;
+use crate::session::recording::described::Described;
 use crate::session::{EventNumbers, HiddenAddresses, TraceChannel};
 use crate::sys::errno::enodata;
 use crate::sys::wait::PollTable;

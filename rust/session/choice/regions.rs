@@ -2,8 +2,8 @@
 
 //! Reserved memory: its selection for a channel's buffers, and traces of earlier boots in it.
 
-use super::{ChannelId, Session};
 use crate::channel::region::{Region, RegionRefusal};
+use crate::session::{ChannelId, Session};
 use crate::sys::errno::enodata;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -45,7 +45,7 @@ impl Session {
     }
 
     /// Selects the reserved memory by name, or none (`none`), for the next trace. `control` is held.
-    pub(super) fn set_region(&self, channel: ChannelId, name: &str) -> Result {
+    pub(in crate::session) fn set_region(&self, channel: ChannelId, name: &str) -> Result {
         let region = match name {
             "none" => None,
             name => Some(self.shared.regions.find(name).map_err(|error| match error {
@@ -81,7 +81,11 @@ impl Session {
     }
 
     /// Notes the reason why a region cannot be used for a trace.
-    pub(super) fn refuse_region(&self, region: &Region, refusal: RegionRefusal) -> Error {
+    pub(in crate::session) fn refuse_region(
+        &self,
+        region: &Region,
+        refusal: RegionRefusal,
+    ) -> Error {
         let name = region.name();
         match refusal {
             RegionRefusal::Earlier => {
@@ -107,7 +111,7 @@ impl Session {
     }
 
     /// Notes the reason why an event cannot be described any more.
-    pub(super) fn refuse_metadata(&self, error: Error) -> Error {
+    pub(in crate::session) fn refuse_metadata(&self, error: Error) -> Error {
         if error == ENOSPC {
             self.refuse(fmt!(
                 "the reserved memory has no room to describe more events; stop, and choose them before the next start"

@@ -3,9 +3,9 @@
 //! Markers in the traces of sessions, and the selection of the channel that gets them.
 
 use super::trace::{Recording, Trace};
-use super::{ChannelId, Session, Sessions};
 use crate::input::marker::{self, MarkerRefusal};
 use crate::probe::builtin::Builtin;
+use crate::session::{ChannelId, Session, Sessions};
 use kernel::prelude::*;
 
 impl Sessions {
@@ -47,7 +47,7 @@ impl Session {
     }
 
     /// Records a text. Returns whether the session records markers.
-    pub(super) fn take_marker(&self, text: &str) -> bool {
+    pub(in crate::session) fn take_marker(&self, text: &str) -> bool {
         let Some((trace, recording)) = self.active() else {
             return false;
         };
@@ -56,7 +56,12 @@ impl Session {
     }
 
     /// Records a built-in event from now on, if the trace has a channel for it. May sleep.
-    pub(super) fn begin_builtin(&self, builtin: Builtin, trace: &Trace, recording: &Recording) {
+    pub(in crate::session) fn begin_builtin(
+        &self,
+        builtin: Builtin,
+        trace: &Trace,
+        recording: &Recording,
+    ) {
         // The event is described before it is recorded.
         if !recording.records(builtin)
             && trace.describe_builtin(builtin)
@@ -74,7 +79,7 @@ impl Session {
 
     /// Selects the channel for markers by its name, or no channel (`none`), for the next trace. `control` is
     /// held.
-    pub(super) fn set_marker_channel(&self, name: &str) -> Result {
+    pub(in crate::session) fn set_marker_channel(&self, name: &str) -> Result {
         let mut state = self.state.lock();
         let named = state.settings.channel_called(name);
         match (named, name) {

@@ -4,8 +4,9 @@
 //!
 //! Files, module parameters, and `reset` derive from the table.
 
-use super::{table, ChannelId, Session};
+use super::table;
 use crate::channel::config::{Config, ConfigRefusal};
+use crate::session::{ChannelId, Session};
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege::Rights;
 use core::fmt::Write;
@@ -17,14 +18,14 @@ pub(crate) struct Setting {
     /// Path of its file, below the directory of the session or channel.
     pub(crate) file: &'static str,
     /// The times at which the setting can change.
-    pub(super) changes: Changes,
+    pub(in crate::session) changes: Changes,
     /// The setting's value, and the access to it.
-    pub(super) value: SettingValue,
+    pub(in crate::session) value: SettingValue,
 }
 
 /// The times at which a setting can change.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Changes {
+pub(in crate::session) enum Changes {
     /// At any time, and at once.
     Always,
     /// While no trace is recorded. `control` is held during the change.
@@ -35,7 +36,7 @@ pub(super) enum Changes {
 ///
 /// The functions `set` and `clear` do not lock `control`, because a reset holds it. The function `change` locks it if
 /// the list can change at any time; otherwise the caller holds it.
-pub(super) enum SettingValue {
+pub(in crate::session) enum SettingValue {
     /// A number of the session.
     Number {
         get: fn(&Session) -> u64,
@@ -73,7 +74,7 @@ pub(super) enum SettingValue {
 }
 
 /// Number of items in a list now, and in its default; [`None`]: the list is the default one.
-pub(super) type ListDifference = Option<(usize, usize)>;
+pub(in crate::session) type ListDifference = Option<(usize, usize)>;
 
 use SettingValue::{List, Name, Number};
 

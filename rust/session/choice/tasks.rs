@@ -2,8 +2,8 @@
 
 //! The selection of the tasks whose events a session records.
 
-use super::Session;
 use crate::probe::tasks::{CgroupSet, Following, TaskSet, Tasks};
+use crate::session::Session;
 use crate::sys::args::Task;
 use crate::sys::debugfs::text::Text;
 use crate::sys::rcu::RcuArc;
@@ -13,7 +13,7 @@ use kernel::sync::Arc;
 
 /// A choice of one of the two sets.
 #[derive(Clone, Copy)]
-pub(super) enum TaskChoice {
+pub(in crate::session) enum TaskChoice {
     /// Only these tasks.
     Only,
     /// Not these tasks.
@@ -32,7 +32,7 @@ impl TaskChoice {
 impl Session {
     /// Adds tasks to a set by their ids, or, with `replace`, replaces the set. Without ids, the set is removed.
     /// An active trace follows at once. On failure nothing changes.
-    pub(super) fn choose_tasks(
+    pub(in crate::session) fn choose_tasks(
         &self,
         choice: TaskChoice,
         file: &str,
@@ -81,19 +81,19 @@ impl Session {
     }
 
     /// Removes all tasks from a set. No trace is recorded.
-    pub(super) fn clear_tasks(&self, choice: TaskChoice) -> Result {
+    pub(in crate::session) fn clear_tasks(&self, choice: TaskChoice) -> Result {
         choice.set(&self.tasks).replace(None);
         self.maps_follow_tasks()
     }
 
     /// Number of tasks in a set.
-    pub(super) fn task_count(&self, choice: TaskChoice) -> usize {
+    pub(in crate::session) fn task_count(&self, choice: TaskChoice) -> usize {
         let set = choice.set(&self.tasks).get_arc();
         set.map_or(0, |set| set.iter().count())
     }
 
     /// Writes the ids of a set's tasks, one per line.
-    pub(super) fn write_tasks(&self, choice: TaskChoice, out: &mut Text) -> Result {
+    pub(in crate::session) fn write_tasks(&self, choice: TaskChoice, out: &mut Text) -> Result {
         if let Some(set) = choice.set(&self.tasks).get_arc() {
             set.iter().try_for_each(|id| writeln!(out, "{id}"))?;
         }
@@ -103,7 +103,7 @@ impl Session {
     /// Adds cgroups to the set whose tasks' events are recorded, by their paths, one per line; or, with
     /// `replace`, replaces the set. Without paths, the set is removed. An active trace follows at once. On
     /// failure nothing changes.
-    pub(super) fn choose_cgroups(&self, paths: &str, replace: bool) -> Result {
+    pub(in crate::session) fn choose_cgroups(&self, paths: &str, replace: bool) -> Result {
         let _control = self.control.lock();
         let place = &self.tasks.cgroups;
         let before = place.get_arc();
@@ -132,19 +132,19 @@ impl Session {
     }
 
     /// Removes all cgroups from the set. No trace is recorded.
-    pub(super) fn clear_cgroups(&self) -> Result {
+    pub(in crate::session) fn clear_cgroups(&self) -> Result {
         self.tasks.cgroups.replace(None);
         Ok(())
     }
 
     /// Number of cgroups in the set.
-    pub(super) fn cgroup_count(&self) -> usize {
+    pub(in crate::session) fn cgroup_count(&self) -> usize {
         let set = self.tasks.cgroups.get_arc();
         set.map_or(0, |set| set.paths().count())
     }
 
     /// Writes the paths of the set's cgroups, one per line.
-    pub(super) fn write_cgroups(&self, out: &mut Text) -> Result {
+    pub(in crate::session) fn write_cgroups(&self, out: &mut Text) -> Result {
         if let Some(set) = self.tasks.cgroups.get_arc() {
             for path in set.paths() {
                 writeln!(out, "{}", path.to_str()?)?;
@@ -154,12 +154,12 @@ impl Session {
     }
 
     /// Whether the sets follow forks and exits.
-    pub(super) fn follows_tasks(&self) -> bool {
+    pub(in crate::session) fn follows_tasks(&self) -> bool {
         self.following.lock().is_some()
     }
 
     /// Sets whether the sets follow forks and exits.
-    pub(super) fn follow_tasks(&self, follow: bool) -> Result {
+    pub(in crate::session) fn follow_tasks(&self, follow: bool) -> Result {
         if follow == self.follows_tasks() {
             return Ok(());
         }

@@ -2,10 +2,10 @@
 
 //! The selection of the functions that a session traces.
 
-use super::Session;
 use crate::input::caret::Caret;
 use crate::input::function::{self as input, FunctionNames};
 use crate::input::glob;
+use crate::session::Session;
 use crate::source::function::{FunctionSet, TracedFunctions};
 use crate::sys::debugfs::text::Text;
 use crate::sys::functions::names::{self, FunctionName};
@@ -16,7 +16,7 @@ use kernel::str::CString;
 
 /// A choice of one of the two sets.
 #[derive(Clone, Copy)]
-pub(super) enum FunctionChoice {
+pub(in crate::session) enum FunctionChoice {
     /// Only these functions.
     Only,
     /// Not these functions.
@@ -42,7 +42,7 @@ impl FunctionChoice {
 impl Session {
     /// Adds functions to a set or removes them, word by word. With `replace`, the set is emptied first. An
     /// active trace follows at once. On failure nothing changes. May take seconds.
-    pub(super) fn choose_functions(
+    pub(in crate::session) fn choose_functions(
         &self,
         choice: FunctionChoice,
         file: &str,
@@ -79,7 +79,7 @@ impl Session {
     }
 
     /// Removes all functions from a set.
-    pub(super) fn clear_functions(&self, choice: FunctionChoice) -> Result {
+    pub(in crate::session) fn clear_functions(&self, choice: FunctionChoice) -> Result {
         self.sources.functions.choose(|known| {
             *choice.set_mut(known) = FunctionSet::NONE;
             Ok(())
@@ -87,12 +87,16 @@ impl Session {
     }
 
     /// Number of functions in a set.
-    pub(super) fn function_count(&self, choice: FunctionChoice) -> usize {
+    pub(in crate::session) fn function_count(&self, choice: FunctionChoice) -> usize {
         self.sources.functions.look(|known| choice.set(known).len())
     }
 
     /// Writes the names of a set's functions, one per line.
-    pub(super) fn write_functions(&self, choice: FunctionChoice, out: &mut Text) -> Result {
+    pub(in crate::session) fn write_functions(
+        &self,
+        choice: FunctionChoice,
+        out: &mut Text,
+    ) -> Result {
         let set = self
             .sources
             .functions

@@ -2,7 +2,7 @@
 
 //! Records the state of the system in a session's trace.
 
-use super::Session;
+use crate::session::Session;
 use crate::source::state::lines::{LineParts, LineRefusal};
 use crate::source::state::Dump;
 use kernel::prelude::*;

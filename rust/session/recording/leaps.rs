@@ -2,9 +2,9 @@
 
 //! Marks in the active traces that the machine slept, a clock was set, or a clock is not reliable any more.
 
-use super::{Sessions, Worker};
 use crate::arch::word::SharedWord;
 use crate::channel::clock::ClockKind;
+use crate::session::{Sessions, Worker};
 use crate::sys::clock::{FollowClock, Leap};
 use crate::sys::work::Ask;
 use kernel::prelude::*;
@@ -66,7 +66,7 @@ fn take(word: &SharedWord) -> u64 {
 
 impl Sessions {
     /// Marks the leaps that are not marked yet in each active session. May sleep.
-    pub(super) fn mark_leaps(&self) {
+    pub(in crate::session) fn mark_leaps(&self) {
         let leaps = &self.shared.leaps;
         let (slept, missed) = (take(&leaps.slept), take(&leaps.missed));
         let stood = take(&leaps.stood);

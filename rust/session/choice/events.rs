@@ -4,10 +4,10 @@
 
 use super::patterns::picks;
 use super::perf::NOT_PERMITTED;
-use super::{ChannelId, ChannelSettings, Enabled, Selection, Session};
 use crate::event::registry::Events;
 use crate::event::Event;
 use crate::input::pattern::Pattern;
+use crate::session::{ChannelId, ChannelSettings, Enabled, Selection, Session};
 use crate::source::aux;
 use crate::source::FullName;
 use crate::sys::privilege::Rights;
@@ -95,7 +95,7 @@ impl Session {
 
     /// Changes what a channel records, for a file with these rights. An active trace follows at once. On failure
     /// nothing changes.
-    pub(super) fn change(
+    pub(in crate::session) fn change(
         &self,
         channel: ChannelId,
         rights: Rights,
@@ -123,7 +123,7 @@ impl Session {
     }
 
     /// Removes a deleted event from all settings.
-    pub(super) fn forget(&self, event: &Event) {
+    pub(in crate::session) fn forget(&self, event: &Event) {
         let _control = self.control.lock();
         let mut state = self.state.lock();
         state
@@ -134,7 +134,7 @@ impl Session {
 
     /// Handles new events: enabled ones are recorded from now on. If memory is short, a kernel message reports
     /// that.
-    pub(super) fn events_came(&self) {
+    pub(in crate::session) fn events_came(&self) {
         let _control = self.control.lock();
         if self.record_all().is_err() {
             pr_warn!("no memory to record the events of a module that was loaded: they are missing in the trace\n");
@@ -142,7 +142,7 @@ impl Session {
     }
 
     /// Records the selection of all channels, if a trace is active. `control` must be held.
-    pub(super) fn record_all(&self) -> Result {
+    pub(in crate::session) fn record_all(&self) -> Result {
         let Some((trace, _)) = self.active() else {
             return Ok(());
         };
@@ -180,7 +180,7 @@ impl Session {
     }
 
     /// The events that are recorded if none is selected.
-    pub(super) fn default_selection(&self) -> Result<Selection> {
+    pub(in crate::session) fn default_selection(&self) -> Result<Selection> {
         let mut selection = Selection::NONE;
         let available = self.available();
         let mut defaults = available.iter().filter(|event| event.source().is_default());

@@ -2,22 +2,22 @@
 
 //! The structure of the records of a trace's channel, as its metadata describes it.
 
-use super::{EventNumbers, TraceChannel};
 use crate::abi::header::Layout;
 use crate::abi::records::Records;
 use crate::abi::schema::Field;
 use crate::probe::builtin::Builtin;
+use crate::session::{EventNumbers, TraceChannel};
 
 /// The description of a channel's records.
-pub(super) struct Described<'a> {
-    pub(super) channel: &'a TraceChannel,
+pub(in crate::session) struct Described<'a> {
+    pub(in crate::session) channel: &'a TraceChannel,
     /// Read after the packet was taken: an event gets its number before it is recorded.
-    pub(super) numbers: &'a EventNumbers,
+    pub(in crate::session) numbers: &'a EventNumbers,
 }
 
 impl Described<'_> {
     /// The name of the event that has this number in the stream.
-    pub(super) fn name(&self, number: u32) -> Option<&str> {
+    pub(in crate::session) fn name(&self, number: u32) -> Option<&str> {
         match builtin(number) {
             Some(builtin) => Some(builtin.name()),
             None => Some(self.numbers.event(number)?.name()),

@@ -6,8 +6,6 @@
 //! all sessions share executes the requests of triggers. It calls a session without any lock held: a start and
 //! a stop take `control`, and a change of triggers waits for running probes with `control` held.
 
-use super::patterns::matches;
-use super::{Session, Sessions};
 use crate::event::Event;
 use crate::input::hist::HIST;
 use crate::input::pattern::Pattern;
@@ -17,6 +15,8 @@ use crate::probe::builtin::Builtin;
 use crate::probe::filter::Refusal;
 use crate::probe::trigger::{self, Trigger};
 use crate::probe::Probe;
+use crate::session::choice::patterns::matches;
+use crate::session::{Session, Sessions};
 use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::source::sampled::Frequency;
@@ -33,7 +33,7 @@ const MAX_TRIGGERS: usize = 8192;
 
 /// Triggers, in the order of their definition. The list is replaced, never changed, so a reader sees a
 /// consistent list.
-pub(super) struct Triggers(KVVec<Placed>);
+pub(in crate::session) struct Triggers(KVVec<Placed>);
 
 /// A trigger and its event.
 struct Placed {
@@ -43,7 +43,7 @@ struct Placed {
 
 impl Triggers {
     /// An empty list.
-    pub(super) const NONE: Self = Self(KVVec::new());
+    pub(in crate::session) const NONE: Self = Self(KVVec::new());
 
     fn of<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Trigger> {
         let at_event = self
@@ -230,7 +230,7 @@ impl Session {
 
     /// Removes all triggers. Their pending requests are dropped, except a stop of the session. `control` must
     /// be held. May sleep.
-    pub(super) fn clear_triggers(&self) -> Result {
+    pub(in crate::session) fn clear_triggers(&self) -> Result {
         if self.trigger_count() != 0 {
             self.replace_triggers(Arc::new(Triggers::NONE, GFP_KERNEL)?);
         }
@@ -263,7 +263,7 @@ impl Session {
     }
 
     /// The built-in events that triggers record.
-    pub(super) fn builtins_of_triggers(&self) -> impl Iterator<Item = Builtin> {
+    pub(in crate::session) fn builtins_of_triggers(&self) -> impl Iterator<Item = Builtin> {
         let triggers = self.triggers();
         Builtin::ALL.into_iter().filter(move |wanted| {
             let mut actions = triggers.0.iter().map(|placed| placed.trigger.action());
@@ -272,7 +272,7 @@ impl Session {
     }
 
     /// Executes the requests of this session's triggers. No lock may be held. May sleep.
-    pub(super) fn act(&self, sessions: &Sessions) {
+    pub(in crate::session) fn act(&self, sessions: &Sessions) {
         let mut any = false;
         if self.stopper.is_stopped() {
             let _control = self.control.lock();
@@ -298,7 +298,7 @@ impl Session {
     }
 
     /// Ends the recording if a trigger has stopped it. Returns whether a trigger has. `control` must be held.
-    pub(super) fn finish_stopped(&self) -> bool {
+    pub(in crate::session) fn finish_stopped(&self) -> bool {
         let is_stopped = self.stopper.is_stopped();
         if is_stopped {
             self.stop_recording();

@@ -6,8 +6,6 @@
 
 mod hists;
 
-use super::patterns::picks;
-use super::Session;
 use crate::abi::schema::Shown;
 use crate::event::Event;
 use crate::input::map::{LinePart, MapDefinition, MapLine};
@@ -20,6 +18,8 @@ use crate::probe::map::{
     WrongPart,
 };
 use crate::probe::Probe;
+use crate::session::choice::patterns::picks;
+use crate::session::Session;
 use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::sys::debugfs::text::Text;
@@ -39,7 +39,7 @@ const MAX_MAPS: usize = 64;
 const MAX_BYTES: u64 = 4 << 30;
 
 /// Maps, in the order of their definition. The list is replaced, never changed.
-pub(super) struct Maps(KVec<Arc<NamedMap>>);
+pub(in crate::session) struct Maps(KVec<Arc<NamedMap>>);
 
 /// A map that events update. The drop detaches its probes.
 #[pin_data]
@@ -63,7 +63,7 @@ struct NamedMap {
 
 impl Maps {
     /// An empty list.
-    pub(super) const NONE: Self = Self(KVec::new());
+    pub(in crate::session) const NONE: Self = Self(KVec::new());
 
     fn find(&self, name: &str) -> Option<&Arc<NamedMap>> {
         self.0.iter().find(|map| map.name() == name)
@@ -85,7 +85,7 @@ impl Session {
     /// wrong one have an effect. Errors: `EEXIST` if there is a map of the name, `ENOENT` if there is none to
     /// delete, `EPERM` if an event is perf's, `ENOSPC` if there are too many maps, or their tables would be too large.
     /// May sleep.
-    pub(super) fn set_maps(&self, text: &str, rights: Rights) -> Result {
+    pub(in crate::session) fn set_maps(&self, text: &str, rights: Rights) -> Result {
         for line in text.lines().map(str::trim) {
             if !line.is_empty() {
                 self.set_map(line, None, rights)?;
@@ -291,7 +291,7 @@ impl Session {
     }
 
     /// Removes all maps. `control` must be held. May sleep.
-    pub(super) fn clear_maps(&self) -> Result {
+    pub(in crate::session) fn clear_maps(&self) -> Result {
         if self.map_count() != 0 {
             self.replace_maps(Maps::NONE)?;
         }
@@ -299,7 +299,7 @@ impl Session {
     }
 
     /// Removes all maps. May sleep.
-    pub(super) fn remove_maps(&self) -> Result {
+    pub(in crate::session) fn remove_maps(&self) -> Result {
         let _control = self.control.lock();
         self.clear_maps()
     }
@@ -313,14 +313,14 @@ impl Session {
     }
 
     /// The probes of maps examine tasks from now on, if the session has a set of tasks. `control` must be held.
-    pub(super) fn choose_tasks_of_maps(&self) {
+    pub(in crate::session) fn choose_tasks_of_maps(&self) {
         for map in &self.maps().0 {
             map.probes.lock().iter().for_each(Probe::choose_tasks);
         }
     }
 
     /// The probes of maps follow a changed set of tasks. `control` must be held.
-    pub(super) fn maps_follow_tasks(&self) -> Result {
+    pub(in crate::session) fn maps_follow_tasks(&self) -> Result {
         let maps = self.maps();
         let mut maps = maps.0.iter();
         maps.try_for_each(|map| map.probes.lock().follow_tasks())
@@ -331,12 +331,12 @@ impl Session {
     }
 
     /// Number of maps.
-    pub(super) fn map_count(&self) -> usize {
+    pub(in crate::session) fn map_count(&self) -> usize {
         self.maps().0.len()
     }
 
     /// Writes the lines that define the maps.
-    pub(super) fn write_map_lines(&self, out: &mut Text) -> Result {
+    pub(in crate::session) fn write_map_lines(&self, out: &mut Text) -> Result {
         for map in &self.maps().0 {
             writeln!(out, "{}", map.line.to_str()?)?;
         }

@@ -2,8 +2,8 @@
 
 //! The selection of the contexts that a channel records with each event.
 
-use super::{ChannelId, Session};
 use crate::context::{ContextChoice, ContextRefusal, ContextSet, CounterKind, MAX_COUNTERS};
+use crate::session::{ChannelId, Session};
 use crate::sys::counter::Counter;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -16,7 +16,12 @@ impl Session {
 
     /// Selects contexts by name, for the next trace: in addition to the selected ones, or, with `replace`,
     /// instead of them. `control` is held.
-    pub(super) fn set_contexts(&self, channel: ChannelId, names: &str, replace: bool) -> Result {
+    pub(in crate::session) fn set_contexts(
+        &self,
+        channel: ChannelId,
+        names: &str,
+        replace: bool,
+    ) -> Result {
         // The lock of `state` is released: counters take a while to create and to remove.
         let kept = self.contexts(channel)?;
         let mut contexts = ContextSet::NONE;

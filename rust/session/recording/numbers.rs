@@ -6,15 +6,15 @@
 //! channels can use the compact header, which has room for 31 events. The trace's format calls the number the
 //! event's id. The metadata says which event it is.
 
-use super::Selection;
 use crate::abi::header::{Layout, COMPACT_ESCAPE, STACK_ID};
 use crate::event::registry::Events;
 use crate::event::Event;
+use crate::session::Selection;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The events that were ever enabled in a channel of a trace, each with its number.
-pub(super) struct EventNumbers {
+pub(in crate::session) struct EventNumbers {
     /// By number. An event stays after its module is unloaded: there may be records of it.
     events: KVVec<Arc<Event>>,
     /// The set of these events.
@@ -23,14 +23,18 @@ pub(super) struct EventNumbers {
 
 impl EventNumbers {
     /// An empty list.
-    pub(super) const NONE: Self = Self {
+    pub(in crate::session) const NONE: Self = Self {
         events: KVVec::new(),
         known: Selection::NONE,
     };
 
     /// A copy in which each event in `selection` has a number, whether the event is present or not. [`None`]:
     /// all of them have one already. `ENOSPC`: there are not enough numbers.
-    pub(super) fn with(&self, events: &Events, selection: &Selection) -> Result<Option<Self>> {
+    pub(in crate::session) fn with(
+        &self,
+        events: &Events,
+        selection: &Selection,
+    ) -> Result<Option<Self>> {
         let is_new = |event: &&Arc<Event>| selection.has(event) && !self.known.has(event);
         let mut new = events.known().filter(is_new).peekable();
         if new.peek().is_none() {
@@ -51,17 +55,17 @@ impl EventNumbers {
     }
 
     /// The event with this number.
-    pub(super) fn event(&self, number: u32) -> Option<&Event> {
+    pub(in crate::session) fn event(&self, number: u32) -> Option<&Event> {
         self.events.get(number as usize).map(|event| &**event)
     }
 
     /// The events with their numbers, in ascending order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<Event>, u32)> {
+    pub(in crate::session) fn iter(&self) -> impl Iterator<Item = (&Arc<Event>, u32)> {
         self.events.iter().zip(0..)
     }
 
     /// The header that has room for all numbers.
-    pub(super) fn layout(&self) -> Layout {
+    pub(in crate::session) fn layout(&self) -> Layout {
         if self.events.len() <= COMPACT_ESCAPE as usize {
             Layout::Compact
         } else {

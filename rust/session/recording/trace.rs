@@ -2,9 +2,8 @@
 
 //! One trace: from a start of the session to its stop, and the packets that remain after that.
 
+use super::metadata;
 use super::probes::Probes;
-use super::settings::{ChannelSettings, Settings};
-use super::{metadata, ChannelId, EventNumbers, Selection, Session};
 use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
 use crate::arch::preempt::NoPreempt;
@@ -20,6 +19,7 @@ use crate::context::ContextSet;
 use crate::event::registry::Events;
 use crate::probe::builtin::{Builtin, BuiltinProbe, BuiltinProbes};
 use crate::probe::Probe;
+use crate::session::{ChannelId, ChannelSettings, EventNumbers, Selection, Session, Settings};
 use crate::sys::clock;
 use crate::sys::debugfs::text::Text;
 use crate::sys::errno::enodata;
@@ -32,7 +32,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// A trace that is being recorded. [`stop`](Self::stop) and the drop end it.
 #[pin_data(PinnedDrop)]
-pub(super) struct Recording {
+pub(in crate::session) struct Recording {
     channels: KVec<Arc<Channel>>,
     /// Records built-in events, if the trace has a channel for them.
     builtin: Option<Arc<BuiltinProbe>>,
@@ -73,8 +73,8 @@ pub(crate) struct Trace {
 #[pin_data]
 pub(crate) struct TraceChannel {
     id: ChannelId,
-    pub(super) layout: Layout,
-    pub(super) contexts: Arc<ContextSet>,
+    pub(in crate::session) layout: Layout,
+    pub(in crate::session) contexts: Arc<ContextSet>,
     /// The events that the metadata describes.
     #[pin]
     numbers: Mutex<Arc<EventNumbers>>,
@@ -91,7 +91,7 @@ enum Buffers {
 }
 
 /// Starts a trace with `settings`. A failure leaves nothing behind. May sleep.
-pub(super) fn start(
+pub(in crate::session) fn start(
     session: &Session,
     settings: &Settings,
 ) -> Result<(Arc<Trace>, Arc<Recording>)> {
@@ -221,7 +221,7 @@ pub(super) fn start(
 impl Recording {
     /// Makes a channel record exactly the selection in `settings` from now on. All its events must have
     /// `numbers`. On failure the channel records the same events as before. May sleep.
-    pub(super) fn select(
+    pub(in crate::session) fn select(
         &self,
         channel: ChannelId,
         settings: &ChannelSettings,
@@ -234,7 +234,7 @@ impl Recording {
     }
 
     /// Counts the events that the kernel has missed until now, unless the selection of events is being changed. May sleep.
-    pub(super) fn count_missed(&self) {
+    pub(in crate::session) fn count_missed(&self) {
         if let Some(mut attached) = self.attached.try_lock() {
             if let Some(attached) = &mut *attached {
                 attached.probes.attached().count_missed();
@@ -243,7 +243,7 @@ impl Recording {
     }
 
     /// The probes follow a changed set of tasks. May sleep.
-    pub(super) fn follow_tasks(&self) -> Result {
+    pub(in crate::session) fn follow_tasks(&self) -> Result {
         match &mut *self.attached.lock() {
             Some(attached) => attached.probes.attached().follow_tasks(),
             None => Ok(()),
@@ -259,13 +259,13 @@ impl Recording {
     }
 
     /// Whether a built-in event would be recorded now.
-    pub(super) fn records(&self, builtin: Builtin) -> bool {
+    pub(in crate::session) fn records(&self, builtin: Builtin) -> bool {
         self.recorder(builtin, &NoPreempt::new()).is_some()
     }
 
     /// Records a built-in event from now on; the metadata must describe it. Does nothing if the trace has no
     /// channel for it, or after a stop. May sleep.
-    pub(super) fn begin_builtin(&self, builtin: Builtin) {
+    pub(in crate::session) fn begin_builtin(&self, builtin: Builtin) {
         if self.attached.lock().is_some() {
             self.builtins.of(builtin).replace(self.builtin.clone());
         }
@@ -273,26 +273,26 @@ impl Recording {
 
     /// Records a marker, if markers are recorded. Returns whether the marker is in the trace, or was lost and
     /// counted. Context: process, interrupts on.
-    pub(super) fn mark(&self, text: &[u8]) -> bool {
+    pub(in crate::session) fn mark(&self, text: &[u8]) -> bool {
         let guard = NoPreempt::new();
         let recorder = self.recorder(Builtin::Marker, &guard);
         recorder.is_some_and(|recorder| recorder.record_marker_anywhere(text, &guard))
     }
 
     /// Whether `probe` records into one of this recording's channels.
-    pub(super) fn has(&self, probe: &Probe) -> bool {
+    pub(in crate::session) fn has(&self, probe: &Probe) -> bool {
         let mut channels = self.channels.iter();
         channels.any(|channel| probe.event_of(channel).is_some())
     }
 
     /// Lets triggers stop the recording from now on, in any context. May sleep.
-    pub(super) fn arm(&self) -> Result {
+    pub(in crate::session) fn arm(&self) -> Result {
         self.stopper.arm(&self.channels)
     }
 
     /// Ends the trace: no record is accepted any more, all records are in packets, and readers see the end. May
     /// sleep.
-    pub(super) fn stop(&self) {
+    pub(in crate::session) fn stop(&self) {
         let Some(attached) = self.attached.lock().take() else {
             return;
         };
@@ -344,17 +344,17 @@ impl Trace {
     }
 
     /// All channels of the trace.
-    pub(super) fn channels(&self) -> impl Iterator<Item = &Arc<TraceChannel>> {
+    pub(in crate::session) fn channels(&self) -> impl Iterator<Item = &Arc<TraceChannel>> {
         self.channels.iter()
     }
 
     /// Frees the buffers of a trace that is over, even if they were not read. May sleep.
-    pub(super) fn free(&self) -> Result {
+    pub(in crate::session) fn free(&self) -> Result {
         self.channels().try_for_each(|channel| channel.free())
     }
 
     /// Frees the buffers that are in reserved memory which `settings` needs for the next trace. May sleep.
-    pub(super) fn leave_regions(&self, settings: &Settings) -> Result {
+    pub(in crate::session) fn leave_regions(&self, settings: &Settings) -> Result {
         for channel in self.channels() {
             let Ok(buffers) = channel.buffers() else {
                 continue;
@@ -374,7 +374,7 @@ impl Trace {
 
     /// Copies the metadata to the places where it can be read after a crash of the kernel. `ENOSPC`: it does not
     /// fit into the reserved memory any more. May sleep.
-    pub(super) fn save_metadata(&self) -> Result {
+    pub(in crate::session) fn save_metadata(&self) -> Result {
         let text = Text::new(|text| self.write_metadata(text))?;
         for channel in self.channels() {
             let Ok(buffers) = channel.buffers() else {
@@ -389,7 +389,7 @@ impl Trace {
 
     /// Makes the metadata describe a built-in event from now on. Returns whether the trace has a channel for
     /// such events.
-    pub(super) fn describe_builtin(&self, builtin: Builtin) -> bool {
+    pub(in crate::session) fn describe_builtin(&self, builtin: Builtin) -> bool {
         for (known, describes) in Builtin::ALL.iter().zip(&self.describes) {
             if *known == builtin {
                 describes.store(1);
@@ -426,12 +426,12 @@ fn write_events(channel: ChannelId, numbers: &EventNumbers, out: &mut Text) -> R
 
 impl TraceChannel {
     /// The channel of the session.
-    pub(super) fn id(&self) -> ChannelId {
+    pub(in crate::session) fn id(&self) -> ChannelId {
         self.id
     }
 
     /// The events whose records the channel may have.
-    pub(super) fn numbers(&self) -> Arc<EventNumbers> {
+    pub(in crate::session) fn numbers(&self) -> Arc<EventNumbers> {
         self.numbers.lock().clone()
     }
 
@@ -484,13 +484,13 @@ impl TraceChannel {
     }
 
     /// Restores an earlier list of events. The events that were added since are not recorded.
-    pub(super) fn forget_all_but(&self, known: Arc<EventNumbers>) {
+    pub(in crate::session) fn forget_all_but(&self, known: Arc<EventNumbers>) {
         let since = core::mem::replace(&mut *self.numbers.lock(), known);
         drop(since);
     }
 
     /// Adds these events to the description. Returns their numbers, and whether some are new.
-    pub(super) fn describe(
+    pub(in crate::session) fn describe(
         &self,
         events: &Events,
         selection: &Selection,

@@ -2,7 +2,6 @@
 
 //! The metadata of a trace: [`crate::abi::tsdl`] with the trace's values.
 
-use super::Session;
 use crate::abi::header::Layout;
 use crate::abi::packet::Uuid;
 use crate::abi::{tsdl, uuid};
@@ -10,6 +9,7 @@ use crate::channel::clock::ClockKind;
 use crate::context::ContextSet;
 use crate::event::Event;
 use crate::probe::builtin::Builtin;
+use crate::session::Session;
 use crate::sys::clock::Calendar;
 use crate::sys::debugfs::text::Text;
 use crate::sys::system::{self, SystemNames};
@@ -19,7 +19,7 @@ use kernel::str::CString;
 use kernel::sync::Arc;
 
 /// Everything except the events, for a trace that begins now, whose streams have these headers and contexts.
-pub(super) fn preamble(
+pub(in crate::session) fn preamble(
     session: &Session,
     id: &Uuid,
     clock: ClockKind,
@@ -57,12 +57,17 @@ pub(super) fn preamble(
 }
 
 /// The description of an event that has this number in a stream.
-pub(super) fn event(event: &Event, stream: u32, number: u32, out: &mut Text) -> fmt::Result {
+pub(in crate::session) fn event(
+    event: &Event,
+    stream: u32,
+    number: u32,
+    out: &mut Text,
+) -> fmt::Result {
     tsdl::event(out, stream, number, event.name(), event.fields())
 }
 
 /// The description of a built-in event in a stream.
-pub(super) fn builtin(builtin: Builtin, stream: u32, out: &mut Text) -> fmt::Result {
+pub(in crate::session) fn builtin(builtin: Builtin, stream: u32, out: &mut Text) -> fmt::Result {
     let fields = builtin.fields().iter().copied();
     tsdl::event(out, stream, builtin.id(), builtin.name(), fields)
 }

@@ -3,9 +3,9 @@
 //! Hides addresses of the kernel from readers who may not see them.
 
 use super::described::Described;
-use super::TraceChannel;
 use crate::abi::addresses::blank;
 use crate::channel::reader::Censor;
+use crate::session::TraceChannel;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 

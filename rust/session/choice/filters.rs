@@ -3,11 +3,11 @@
 //! The filters of a channel: which records of an event it takes.
 
 use super::patterns::matches;
-use super::{ChannelId, Session};
 use crate::event::Event;
 use crate::input::filter::error::Error as WrongFilter;
 use crate::input::pattern::Pattern;
 use crate::probe::filter::{Filter, Refusal};
+use crate::session::{ChannelId, Session};
 use crate::sys::debugfs::text::Text;
 use crate::sys::privilege::Rights;
 use core::fmt::Write;
@@ -15,14 +15,14 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The filters of a channel's events, by the events' ids.
-pub(super) struct Filters(KVVec<(Arc<Event>, Arc<Filter>)>);
+pub(in crate::session) struct Filters(KVVec<(Arc<Event>, Arc<Filter>)>);
 
 impl Filters {
     /// An empty list.
-    pub(super) const NONE: Self = Self(KVVec::new());
+    pub(in crate::session) const NONE: Self = Self(KVVec::new());
 
     /// A copy.
-    pub(super) fn try_clone(&self) -> Result<Self> {
+    pub(in crate::session) fn try_clone(&self) -> Result<Self> {
         let mut filters = KVVec::with_capacity(self.0.len(), GFP_KERNEL)?;
         for (event, filter) in &self.0 {
             filters.push((event.clone(), filter.clone()), GFP_KERNEL)?;
@@ -31,7 +31,7 @@ impl Filters {
     }
 
     /// The filter of the event with this id.
-    pub(super) fn get(&self, id: u32) -> Option<&Arc<Filter>> {
+    pub(in crate::session) fn get(&self, id: u32) -> Option<&Arc<Filter>> {
         let at = self.position(id).ok()?;
         Some(&self.0.get(at)?.1)
     }
@@ -42,7 +42,7 @@ impl Filters {
     }
 
     /// Removes the filter of `event`.
-    pub(super) fn forget(&mut self, event: &Event) {
+    pub(in crate::session) fn forget(&mut self, event: &Event) {
         if let Ok(at) = self.position(event.id()) {
             let _ = self.0.remove(at);
         }

@@ -9,8 +9,8 @@
 mod pending;
 mod source;
 
-use super::{Session, Trace};
 use crate::channel::clock::{ClockKind, TraceTime};
+use crate::session::{Session, Trace};
 use crate::sys::cpu;
 use crate::sys::errno::enodata;
 use crate::sys::wait::{sleep, PollTable};

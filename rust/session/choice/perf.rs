@@ -2,10 +2,10 @@
 
 //! Events that are recorded through perf. An event becomes known when a user requests it by its name.
 
-use super::{EventFiles, Session, SessionsShared};
 use crate::event::awaited::FollowModules;
 use crate::event::Event;
 use crate::input::pattern::Pattern;
+use crate::session::{EventFiles, Session, SessionsShared};
 use crate::source::perf::Perf;
 use crate::source::{EventSource, FullName};
 use crate::sys::privilege::Rights;
@@ -13,14 +13,19 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// Reason why an event of perf is refused to a user who may not see it.
-pub(super) const NOT_PERMITTED: &str =
+pub(in crate::session) const NOT_PERMITTED: &str =
     "CAP_PERFMON is needed for events that rtrace gets from perf";
 
 impl Session {
     /// Makes events known that `pattern` names. For modules that are not loaded: all matching events, if the
     /// pattern names the subsystem. Otherwise the event whose full name it is, if ftrace has it. `EPERM`: the file
     /// may not probe. May sleep.
-    pub(super) fn ask_for(&self, file: &str, pattern: &Pattern<'_>, rights: Rights) -> Result {
+    pub(in crate::session) fn ask_for(
+        &self,
+        file: &str,
+        pattern: &Pattern<'_>,
+        rights: Rights,
+    ) -> Result {
         if pattern.enables && pattern.names_subsystem() {
             let picks = |(subsystem, name): FullName<'_>| pattern.matches(subsystem, name);
             self.shared.awaited.ask_for(picks)?;
@@ -65,7 +70,7 @@ impl Session {
 impl Session {
     /// Checks that a file with these rights may select the event. `EPERM`: it may not. The check is made when a
     /// selection or a trigger is written, because a start has no rights: it may run in a trigger's thread.
-    pub(super) fn check_rights(&self, event: &Event, rights: Rights) -> Result {
+    pub(in crate::session) fn check_rights(&self, event: &Event, rights: Rights) -> Result {
         if event.source().is_privileged() && !rights.may_probe {
             self.refuse(fmt!("{NOT_PERMITTED}"));
             return Err(EPERM);
@@ -91,7 +96,7 @@ impl SessionsShared {
     }
 
     /// Removes an event and its files.
-    pub(super) fn withdraw(&self, event: &Arc<Event>) {
+    pub(in crate::session) fn withdraw(&self, event: &Arc<Event>) {
         self.registry.withdraw(event);
         // A removal does not fail.
         let _ = self.follow(event);
@@ -99,7 +104,7 @@ impl SessionsShared {
 
     /// Withdraws events that are gone, and restores those that are back. A thread changes their files; this waits for
     /// it, but not for readers of the directories. May sleep.
-    pub(super) fn look_for_perf_events(&self) -> Result {
+    pub(in crate::session) fn look_for_perf_events(&self) -> Result {
         let mut any = false;
         for (event, perf) in self.registry.events().of::<Arc<Perf>>() {
             match (event.is_known(), perf.is_there()?) {
@@ -118,7 +123,7 @@ impl SessionsShared {
     }
 
     /// Creates and removes the files of events that are recorded through perf.
-    pub(super) fn follow_perf_events(&self, files: &dyn EventFiles) {
+    pub(in crate::session) fn follow_perf_events(&self, files: &dyn EventFiles) {
         for (event, _) in self.registry.events().of::<Arc<Perf>>() {
             show(files, event);
         }
@@ -126,7 +131,7 @@ impl SessionsShared {
 }
 
 /// Creates or removes the files of an event. If that fails, a kernel message reports it.
-pub(super) fn show(files: &dyn EventFiles, event: &Arc<Event>) {
+pub(in crate::session) fn show(files: &dyn EventFiles, event: &Arc<Event>) {
     if files.follow(event).is_err() {
         let (subsystem, name) = (event.subsystem(), event.name());
         pr_warn!("no memory for the files of {subsystem}:{name}: choose it by set_event\n");

@@ -6,7 +6,6 @@
 use super::setting::Changes::{Always, Stopped};
 use super::setting::SettingValue::{Config, List, Name, Number};
 use super::setting::{Changes, ListDifference, Setting};
-use super::{Filters, FunctionChoice, Selection, Session, TaskChoice};
 use crate::abi::names::FIRST_CHANNEL;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::{self, ConfigRefusal};
@@ -14,6 +13,7 @@ use crate::channel::platform::BarrierPolicy;
 use crate::channel::watermark::Watermark;
 use crate::input::number;
 use crate::ring::Mode;
+use crate::session::{Filters, FunctionChoice, Selection, Session, TaskChoice};
 use crate::source::latency::timer::TimerLatency;
 use crate::source::sampled::Frequency;
 use core::fmt::Write;
@@ -118,7 +118,7 @@ macro_rules! choice {
 }
 
 /// Settings of a session.
-pub(super) static SESSION: &[Setting] = &[
+pub(in crate::session) static SESSION: &[Setting] = &[
     Setting {
         file: "clock",
         changes: Stopped,
@@ -262,7 +262,7 @@ pub(super) static SESSION: &[Setting] = &[
 ];
 
 /// Settings of a channel.
-pub(super) static CHANNEL: &[Setting] = &[
+pub(in crate::session) static CHANNEL: &[Setting] = &[
     Setting {
         file: "set_event",
         changes: Always,

@@ -2,9 +2,9 @@
 
 //! The selection of the CPUs that a channel records.
 
-use super::{ChannelId, Session};
 use crate::channel::cpus::CpuSet;
 use crate::input::cpulist::CpuList;
+use crate::session::{ChannelId, Session};
 use crate::sys::cpu;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -16,7 +16,7 @@ impl Session {
     }
 
     /// Selects the CPUs to record, by a list, for the next trace. `control` is held.
-    pub(super) fn set_cpus(&self, channel: ChannelId, list: &str) -> Result {
+    pub(in crate::session) fn set_cpus(&self, channel: ChannelId, list: &str) -> Result {
         let mut state = self.state.lock();
         let mut cpus = if list == "all" {
             CpuSet::All

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reactions to events, whether the session records them or not: triggers and maps.
+
+mod maps;
+mod triggers;
+
+pub(super) use maps::Maps;
+pub(super) use triggers::Triggers;

@@ -40,7 +40,7 @@ fn a_receiver_that_is_not_there_yet_or_goes_away_for_a_while() {
     let address = Running::start(dir.path()).address.clone();
     let channel = Channel::new(2);
     let (stop, _keep) = stopper();
-    let (mut consumer, said) = open(&channel, &address, &stop).unwrap();
+    let (mut consumer, messages) = open(&channel, &address, &stop).unwrap();
     let end = thread::scope(|scope| {
         let stop = &stop;
         let sending = scope.spawn(move || (consumer.run(stop), consumer));
@@ -77,9 +77,9 @@ fn a_receiver_that_is_not_there_yet_or_goes_away_for_a_while() {
         let expected: Vec<u8> = (0..9).flat_map(|i| small_packet(cpu, i).1).collect();
         assert!(receiver.file(cpu) == expected);
     }
-    let said = said.lock().unwrap();
-    assert!(said[0].contains("trying again"), "{said:?}");
-    assert!(said[1].contains("arrive again"), "{said:?}");
+    let messages = messages.lock().unwrap();
+    assert!(messages[0].contains("trying again"), "{messages:?}");
+    assert!(messages[1].contains("arrive again"), "{messages:?}");
 }
 
 #[test]

@@ -29,13 +29,13 @@ fn start(dir: &Path, quota: Option<u64>) -> Running {
     Running::start_with(&address, &traces, Security::Local, options, quota)
 }
 
-fn send(channel: &synthetic::fake::Channel, receiver: &Running) -> common::Said {
+fn send(channel: &synthetic::fake::Channel, receiver: &Running) -> common::Messages {
     let (stop, _keep) = stopper();
     let peer = Peer::new(receiver.address.clone(), Security::Local);
-    let (mut consumer, said) = open_to(channel, peer, &stop).unwrap();
+    let (mut consumer, messages) = open_to(channel, peer, &stop).unwrap();
     assert_eq!(consumer.run(&stop).unwrap(), End::Over);
     consumer.into_sink().end(State::Over, 0, "").unwrap();
-    said
+    messages
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_quota_of_bytes() {
     fs::create_dir(&old).unwrap();
     fs::write(old.join("file"), vec![1; 100_000]).unwrap();
     let (channel, expected) = filled(1, 30, |cpu, sequence| packet(cpu, sequence, 4096));
-    let said = thread::scope(|scope| {
+    let messages = thread::scope(|scope| {
         let sending = scope.spawn(|| send(&channel, &receiver));
         while !receiver.has_said("--quota") {
             assert!(!sending.is_finished());
@@ -108,8 +108,8 @@ fn a_quota_of_bytes() {
         sending.join().unwrap()
     });
     assert!(receiver.file(0) == expected[0]);
-    let said = said.lock().unwrap();
-    assert!(said[0].contains("--quota"), "{said:?}");
+    let messages = messages.lock().unwrap();
+    assert!(messages[0].contains("--quota"), "{messages:?}");
 }
 
 /// A user that is neither root nor, where it matters, the current one.
@@ -155,8 +155,8 @@ fn other_users_may_neither_send_nor_watch() {
         let address = address.clone();
         let answer = move || {
             let mut stream = UnixStream::connect(address).unwrap();
-            let said = stream.write_all(&Message::Hello(hello).to_bytes());
-            said.and_then(|()| Message::read(&mut stream)).unwrap()
+            let sent = stream.write_all(&Message::Hello(hello).to_bytes());
+            sent.and_then(|()| Message::read(&mut stream)).unwrap()
         };
         match as_nobody(answer).unwrap() {
             Message::Refused { reason, .. } => reason,
@@ -192,8 +192,8 @@ fn nothing_is_sent_to_another_user() {
     let (channel, _) = filled(1, 1, small);
     let error = open_to(&channel, peer, &stop).unwrap_err().to_string();
     assert!(error.contains("only root and user"), "{error}");
-    let mut said = Vec::new();
+    let mut received = Vec::new();
     let (mut stream, _) = listener.accept().unwrap();
-    stream.read_to_end(&mut said).unwrap();
-    assert!(said.is_empty());
+    stream.read_to_end(&mut received).unwrap();
+    assert!(received.is_empty());
 }

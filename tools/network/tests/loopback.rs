@@ -57,9 +57,9 @@ fn a_stop_while_more_comes_than_a_buffer_holds() {
     let (channel, expected) = filled(2, 50, make);
     let (stop, stopper) = stopper();
     drop(stopper);
-    let (mut consumer, said) = open(&channel, &receiver.address, &stop).unwrap();
+    let (mut consumer, messages) = open(&channel, &receiver.address, &stop).unwrap();
     let end = consumer.run(&stop).map_err(|error| error.to_string());
-    assert_eq!(end, Ok(End::Stopped), "{said:?}");
+    assert_eq!(end, Ok(End::Stopped), "{messages:?}");
     consumer.into_sink().end(State::Stopped, 0, "").unwrap();
     for (cpu, expected) in (0..).zip(&expected) {
         let put = channel.with(cpu, |buffer| buffer.put.clone());

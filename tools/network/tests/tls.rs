@@ -89,10 +89,10 @@ fn who_has_no_certificate_of_the_authority_is_refused() {
     let refusal = |security| {
         let peer = Peer::new(receiver.address.clone(), security);
         let (stop, _keep) = stopper();
-        let (notice, said) = notice();
+        let (notice, messages) = notice();
         let uuid = Uuid::from_bytes(UUID);
         let begun = Sender::begin(peer, uuid, Vec::new(), RETRY, stop, notice);
-        begun.map_or_else(|e| e.to_string(), |_| format!("begun: {said:?}"))
+        begun.map_or_else(|e| e.to_string(), |_| format!("begun: {messages:?}"))
     };
     // Another authority has signed the sender's certificate, but the sender trusts the receiver's.
     let mixed = Credentials {

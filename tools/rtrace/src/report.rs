@@ -43,7 +43,7 @@ pub fn report(
     let choice = &part;
     let bar = progress::reading(trace.bytes)?;
     let progress = |bytes| bar.inc(bytes);
-    let said = match output {
+    let outcome = match output {
         Output::Page(target) => page(dir, &trace, questions, target, progress),
         Output::Served => {
             let gathered = Gathered::read(dir, &trace, questions, progress)?;
@@ -54,7 +54,7 @@ pub fn report(
         _ => answer(dir, &trace, (questions, choice), output, progress),
     };
     bar.finish_and_clear();
-    let (text, warnings, verdict) = said?;
+    let (text, warnings, verdict) = outcome?;
     warnings.iter().for_each(say);
     match output {
         // Standard output already has the page, so the text goes to standard error.
@@ -65,7 +65,7 @@ pub fn report(
 }
 
 /// The text to print, the warnings about the trace, and whether the trace is damaged.
-type Said = (String, Vec<String>, Result<(), Damaged>);
+type Outcome = (String, Vec<String>, Result<(), Damaged>);
 
 /// Summarises the trace. Returns the warnings too.
 fn summarise(
@@ -74,7 +74,7 @@ fn summarise(
     choice: &Part,
     output: &Output,
     progress: impl Fn(u64),
-) -> anyhow::Result<Said> {
+) -> anyhow::Result<Outcome> {
     let summary = Summary::of(dir, trace, choice, progress)?;
     let text = match output {
         Output::Text { rows } => text::render(&summary, *rows)?,
@@ -90,7 +90,7 @@ fn answer(
     (questions, choice): (&[Question], &Part),
     output: &Output,
     progress: impl Fn(u64),
-) -> anyhow::Result<Said> {
+) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::new(&trace.metadata);
     let analyses = analyses(dir, questions, &catalogue)?;
     let answers = pass::read(dir, trace, &catalogue, analyses, choice, progress)?;
@@ -188,7 +188,7 @@ fn page(
     questions: &[Question],
     target: &Target,
     progress: impl Fn(u64),
-) -> anyhow::Result<Said> {
+) -> anyhow::Result<Outcome> {
     let failed = || format!("cannot write {target}");
     let mut out = target.open(true)?;
     let gathered = Gathered::read(dir, trace, questions, progress)?;

@@ -29,21 +29,21 @@ pub const RETRY: Retry = Retry {
 };
 
 /// Messages for the user.
-pub type Said = Arc<Mutex<Vec<String>>>;
+pub type Messages = Arc<Mutex<Vec<String>>>;
 
 /// A notice that stores its messages.
-pub fn notice() -> (Notice, Said) {
-    let said = Said::default();
-    let clone = Arc::clone(&said);
+pub fn notice() -> (Notice, Messages) {
+    let messages = Messages::default();
+    let clone = Arc::clone(&messages);
     let notice = move |text: &str| clone.lock().unwrap().push(text.to_owned());
-    (Arc::new(notice), said)
+    (Arc::new(notice), messages)
 }
 
 /// A receiver that runs until this is dropped.
 pub struct Running {
     pub dir: PathBuf,
     pub address: String,
-    pub said: Said,
+    pub messages: Messages,
     stopper: Option<OwnedFd>,
     thread: Option<JoinHandle<system::Result<()>>>,
 }
@@ -71,7 +71,7 @@ impl Running {
         options: OutputOptions,
         quota: Option<u64>,
     ) -> Self {
-        let (notice, said) = notice();
+        let (notice, messages) = notice();
         fs::create_dir_all(dir).unwrap();
         let dir = dir.to_owned();
         let receiver =
@@ -81,7 +81,7 @@ impl Running {
         Self {
             dir,
             address,
-            said,
+            messages,
             stopper: Some(stopper),
             thread: Some(thread::spawn(move || receiver.run(&stop))),
         }
@@ -98,11 +98,11 @@ impl Running {
     }
 
     pub fn has_said(&self, what: &str) -> bool {
-        self.said
+        self.messages
             .lock()
             .unwrap()
             .iter()
-            .any(|said| said.contains(what))
+            .any(|messages| messages.contains(what))
     }
 }
 
@@ -126,7 +126,7 @@ pub fn open(
     channel: &Channel,
     address: &str,
     stop: &OwnedFd,
-) -> system::Result<(Consumer<Channel>, Said)> {
+) -> system::Result<(Consumer<Channel>, Messages)> {
     open_to(
         channel,
         Peer::new(address.to_owned(), Security::Plain),
@@ -138,15 +138,15 @@ pub fn open_to(
     channel: &Channel,
     peer: Peer,
     stop: &OwnedFd,
-) -> system::Result<(Consumer<Channel>, Said)> {
-    let (notice, said) = notice();
+) -> system::Result<(Consumer<Channel>, Messages)> {
+    let (notice, messages) = notice();
     let stop = stop.try_clone().unwrap();
     let consumer = Consumer::open(channel.clone(), |source| {
         let streams = source.streams()?;
         let sender = Sender::begin(peer, source.uuid(), streams, RETRY, stop, notice)?;
         Ok(Box::new(sender))
     })?;
-    Ok((consumer, said))
+    Ok((consumer, messages))
 }
 
 /// Sends a finished channel to its end.

@@ -4,8 +4,8 @@
 
 use super::chosen::{Chosen, Items};
 use super::map::word::{MapWord, SharedMapWord};
+use super::record::gate::GateState;
 use super::record::gate::Passage;
-use super::record::gate::State;
 use super::ring::platform::{Local, Platform, Shared};
 use super::ring::slot::{Slot, Slots};
 use super::word::{full_barrier, CountAndFlags, LocalWord, SharedWord};
@@ -85,7 +85,7 @@ impl<P: Platform<Local = LocalWord>, I: Items<Slot<P>>> Slots<P> for Chosen<Slot
 
 // SAFETY: The number is 0 until `set_open`, which is a release. All functions that read it are
 // acquires.
-unsafe impl State for CountAndFlags {
+unsafe impl GateState for CountAndFlags {
     fn new() -> Self {
         // One context may enter before the count is negative.
         Self::new(1)

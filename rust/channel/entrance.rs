@@ -6,7 +6,7 @@
 
 use super::clock::ClockKind;
 use super::cpus::CpuSet;
-use super::{Buffer, Entered, Route, Setup, Waiting, Ways};
+use super::{Buffer, Entry, Route, Setup, Stopped, Ways};
 use crate::abi::header::Layout;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::{LocalWord, SharedWord};
@@ -89,27 +89,27 @@ impl Entrance {
     /// Decides on a writer that was stopped on its way to a buffer, with a record of at least `least` bytes.
     /// Counts the record if it is refused. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
-        match waiting.pass() {
+    pub(crate) fn admit<'a>(&self, stopped: Stopped<'a>, least: u64) -> Option<Entry<'a>> {
+        match stopped.pass() {
             Ok(entered) => Buffer::admit(entered, least),
-            Err(waiting) => self.admit_fenced(waiting),
+            Err(stopped) => self.admit_fenced(stopped),
         }
     }
 
     /// The same for a gate that is not open. Does not look whether the buffer is full.
     #[cold]
     #[inline(never)]
-    pub(crate) fn admit_fenced<'a>(&self, waiting: Waiting<'a>) -> Option<Entered<'a>> {
-        let passed = waiting.pass_fence();
-        passed.map_err(|waiting| self.refuse(waiting)).ok()
+    pub(crate) fn admit_fenced<'a>(&self, stopped: Stopped<'a>) -> Option<Entry<'a>> {
+        let passed = stopped.pass_fence();
+        passed.map_err(|stopped| self.refuse(stopped)).ok()
     }
 
     /// Refuses a record whose gate is closed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn refuse(&self, waiting: Waiting<'_>) {
-        if !waiting.has_target() && self.records_this_cpu(waiting.guard()) {
-            self.count_no_buffer(waiting.guard());
+    pub(crate) fn refuse(&self, stopped: Stopped<'_>) {
+        if !stopped.has_target() && self.records_this_cpu(stopped.guard()) {
+            self.count_no_buffer(stopped.guard());
         }
     }
 

@@ -32,7 +32,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::{LocalWord, SharedWord};
 use crate::record;
 use crate::record::buffer::{NotMade, Shape};
-use crate::record::gate::Place;
+use crate::record::gate::FilledOnce;
 use crate::record::packet::Identity;
 use crate::sys::cpu::{self, NoHotplug};
 use crate::sys::hotplug;
@@ -68,10 +68,10 @@ pub(crate) type Ways = record::gate::Ways<Kernel, Buffer>;
 pub(crate) type Route = record::gate::Route<Kernel, Buffer>;
 
 /// A context that has entered the gate of its CPU's buffer, which accepts a record.
-pub(crate) type Entered<'a> = record::buffer::Entered<'a, Kernel>;
+pub(crate) type Entry<'a> = record::buffer::Entry<'a, Kernel>;
 
 /// A context that the gate of its CPU's buffer has stopped. The buffer may still accept a record.
-pub(crate) type Waiting<'a> = record::buffer::Waiting<'a, Kernel>;
+pub(crate) type Stopped<'a> = record::buffer::Stopped<'a, Kernel>;
 
 /// A record that is being written, in the common case.
 pub(crate) type BegunOpen<'a> = record::buffer::BegunOpen<'a, Kernel>;
@@ -357,8 +357,8 @@ impl Channel {
         }
         this.stream.set(stream);
         this.timers.set(timers);
-        if let Some(place) = self.buffers.place(cpu) {
-            place.set(buffer);
+        if let Some(cell) = self.buffers.cell(cpu) {
+            cell.set(buffer);
         }
         if self.setup.time.missed() != 0 {
             self.buffers.watch(cpu);

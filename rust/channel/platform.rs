@@ -111,7 +111,7 @@ impl record::platform::WritePlatform for Kernel {
 
     type NoPreempt = NoPreempt;
     type PerCpu<T> = SharedPerCpu<T>;
-    type Place<T> = OnceArc<T>;
+    type FilledOnce<T> = OnceArc<T>;
     type GateState = CountAndFlags;
     type Pages = Arc<KernelPages>;
     type Wakeup = Arc<wakeup::StreamWakeup>;

@@ -1,11 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Captured records: events that the probe examines before it records them. If a filter needs the fields, the
-//! probe first writes them to the stack.
+//! Probes that look at an event before they record it: at its task, its fields, its contexts ([`Look`]).
 //!
-//! An event has one such handler for all event headers and clocks. It is attached directly if the probe examines
-//! events from the beginning. If the probe starts to examine events later, the handler of its format stays
-//! attached. The gate then stops that handler, which calls this one.
+//! An event has one handler that looks, for all event headers and clocks. If the probe looks from the beginning,
+//! that handler is attached. If the probe begins to look later, the handler of its format stays attached. The gate
+//! then stops the handler of the format, which calls the handler that looks.
+//!
+//! The first word of a function's name says what the function does:
+//!
+//! | name | action |
+//! | --- | --- |
+//! | `handle` | decides whether the event is wanted; if it is, acts on it |
+//! | `begin`, `end` | the same in two parts, for an event that another module writes |
+//! | `wants` | decides, and does nothing else |
+//! | `act` | records a wanted event, fires the trigger, or updates the map |
+//! | `record` | tries to write a wanted event directly into the buffer; returns whether it did |
+//!
+//! The rest of the name says for which events:
+//!
+//! | name | events |
+//! | --- | --- |
+//! | `_any` | all; a function of its own, off the common path |
+//! | `_list` | with a list of contexts |
+//! | `_tail` | with fields of any size, about no task |
+//! | `_captured` | whose fields were captured: written to the stack, because a filter or a map needs them |
+//! | `_decided` | captured, and a first look has not refused them |
+//! | `_interrupted` | of interrupted code, whose call stack is recorded |
+//! | `_anywhere`, `_elsewhere` | recorded on another CPU if this one is not recorded; always on another CPU |
 
 mod anywhere;
 pub(crate) mod filling;
@@ -52,7 +73,7 @@ impl Look {
     pub(super) const LIST: u64 = 1 << 8;
     /// The bits that can refuse an event before its fields are read.
     const EARLY: u64 = Self::TASKS | Self::CGROUP | Self::NOTHING;
-    /// The bits that only [`Probe::take_any`] handles.
+    /// The bits that only [`Probe::handle_any`] handles.
     pub(super) const LATER: u64 =
         Self::CALLS | Self::FORMAT | Self::CGROUP | Self::NO_RECORD | Self::NOTHING;
 }
@@ -185,17 +206,17 @@ impl Probe {
         self.wants_unread(self.look.load()) != Decision::Refused
     }
 
-    /// Records the event if it is wanted, as [`record_or`](Self::record_or). The event is about the task `about`. The
+    /// Handles an event, as [`handle_or`](Self::handle_or). The event is about the task `about`. The
     /// caller holds `guards` [`NoPreempt`] guards.
     #[inline(always)]
-    pub(crate) fn record<const N: usize, W: FnOnce(RecordWriter<'_>) + Copy>(
+    pub(crate) fn handle<const N: usize, W: FnOnce(RecordWriter<'_>) + Copy>(
         &self,
         guards: u32,
         about: Option<&Task>,
         number: impl FnOnce(usize) -> Option<u64>,
         payload: impl Fn() -> (u64, W),
     ) {
-        self.record_or(
+        self.handle_or(
             #[inline(always)]
             || about.map(Task::tid),
             number,
@@ -203,17 +224,17 @@ impl Probe {
             #[inline(always)]
             || {
                 let (len, write) = payload();
-                self.record_list_apart::<N>(guards, len, write);
+                self.handle_list_apart::<N>(guards, len, write);
             },
             #[inline(always)]
             || {
                 let (len, write) = payload();
-                self.take_any::<N>(guards, &[about], len, write);
+                self.handle_any::<N>(guards, &[about], len, write);
             },
         );
     }
 
-    /// Records the event if it is wanted. Any context, NMI included. The functions of the caller return:
+    /// Handles an event. Any context, NMI included. The functions of the caller return:
     /// - `about`: the id of the task that the event is about;
     /// - `number`: the number at an offset of the fields;
     /// - `payload`: the size of the fields, and a function that writes them.
@@ -221,35 +242,35 @@ impl Probe {
     /// A filter that compares one number reads only that field. Writing the record reads the field again.
     ///
     /// The work that takes many registers is in two closures of the caller, which have the caller's arguments:
-    /// `record_list` calls [`record_list`](Self::record_list), and `take_any` calls [`take_any`](Self::take_any).
+    /// `handle_list` calls [`handle_list`](Self::handle_list), and `handle_any` calls [`handle_any`](Self::handle_any).
     #[inline(always)]
-    pub(crate) fn record_or<W: FnOnce(RecordWriter<'_>)>(
+    pub(crate) fn handle_or<W: FnOnce(RecordWriter<'_>)>(
         &self,
         about: impl FnOnce() -> Option<i32>,
         number: impl FnOnce(usize) -> Option<u64>,
         payload: impl Fn() -> (u64, W),
-        record_list: impl FnOnce(),
-        take_any: impl Fn(),
+        handle_list: impl FnOnce(),
+        handle_any: impl Fn(),
     ) {
         let look = self.look.load();
         if look != Look::CONTEXTS {
             match self.wants(look & (Look::TASKS | Look::FIELDS), about, &[], number) {
                 Decision::Accepted => {}
                 Decision::Refused => return,
-                Decision::Undecided => return take_any(),
+                Decision::Undecided => return handle_any(),
             }
             if look & (Look::LATER | Look::LIST | Look::CONTEXTS) == 0 {
                 let (len, write) = payload();
                 if !self.record_at_once(len, write) {
-                    take_any();
+                    handle_any();
                 }
                 return;
             }
             if look & Look::LATER != 0 {
-                return take_any();
+                return handle_any();
             }
             if look & Look::LIST != 0 {
-                return record_list();
+                return handle_list();
             }
         }
         let (len, write) = payload();
@@ -260,42 +281,41 @@ impl Probe {
             |to, guard| self.start.write(to, guard),
         );
         if !recorded {
-            take_any();
+            handle_any();
         }
     }
 
-    /// As [`record_list`](Self::record_list). A separate function, so that a probe without a list does not save
+    /// As [`handle_list`](Self::handle_list). A separate function, so that a probe without a list does not save
     /// the registers that a list needs.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn record_list_apart<const N: usize>(
+    fn handle_list_apart<const N: usize>(
         &self,
         guards: u32,
         len: u64,
         write: impl FnOnce(RecordWriter<'_>) + Copy,
     ) {
-        self.record_list::<N>(guards, len, write);
+        self.handle_list::<N>(guards, len, write);
     }
 
     /// Records a wanted event with a list of contexts that can be written directly into the record.
     #[inline(always)]
-    pub(crate) fn record_list<const N: usize>(
+    pub(crate) fn handle_list<const N: usize>(
         &self,
         guards: u32,
         len: u64,
         write: impl FnOnce(RecordWriter<'_>) + Copy,
     ) {
-        if !self.record_with_any_contexts(guards, len, write) {
-            self.take_any::<N>(guards, &[], len, write);
+        if !self.record_with_list(guards, len, write) {
+            self.handle_any::<N>(guards, &[], len, write);
         }
     }
 
-    /// Records the event of a wanted task, or fires the trigger, if the other checks allow it. Handles all cases. The
-    /// event is about the tasks `about`.
+    /// Handles an event of a wanted task, about the tasks `about`.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    pub(crate) fn take_any<const N: usize>(
+    pub(crate) fn handle_any<const N: usize>(
         &self,
         guards: u32,
         about: &[Option<&Task>],
@@ -310,29 +330,28 @@ impl Probe {
         // This is this module's outermost function on the stack, or the next one.
         let stack = StackStart::here();
         if let Some(fields) = Capture::<N>::new().fill(len, write) {
-            self.take_captured(fields, guards, stack);
+            self.handle_captured(fields, guards, stack);
         }
     }
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take_captured(&self, fields: Captured<'_>, guards: u32, stack: StackStart<'_>) {
+    fn handle_captured(&self, fields: Captured<'_>, guards: u32, stack: StackStart<'_>) {
         let guard = NoPreempt::new();
         let now = Moment::new(&guard, guards.wrapping_add(1)).with_stack(stack);
-        self.take_decided(fields, Decision::Undecided, now);
+        self.handle_decided(fields, Decision::Undecided, now);
     }
 
-    /// Records an event that is about no task, or fires the trigger, if the event is wanted. With a filter, an
-    /// event of more than [`LONGEST`] bytes is lost and counted. The caller must hold no other [`NoPreempt`]
+    /// Handles an event that is about no task. With a filter, an event of more than [`LONGEST`] bytes is lost and counted. The caller must hold no other [`NoPreempt`]
     /// guard than `guard`, because this passes a guard count of 1 to [`Moment`]. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn record_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+    pub(crate) fn handle_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();
         match self.wants_unread(look) {
             Decision::Accepted if self.record_without_calls(1, look, fields) => {}
-            Decision::Accepted => self.take(fields, Moment::new(guard, 1)),
+            Decision::Accepted => self.act(fields, Moment::new(guard, 1)),
             Decision::Refused => {}
-            Decision::Undecided => self.take_tail(fields, guard),
+            Decision::Undecided => self.handle_tail_any(fields, guard),
         }
     }
 
@@ -342,22 +361,22 @@ impl Probe {
         let (len, write) = tail_alone(fields);
         match look & (Look::CONTEXTS | Look::LATER) {
             0 => self.record_at_once(len, write),
-            Look::CONTEXTS => self.record_with_any_contexts(guards, len, write),
+            Look::CONTEXTS => self.record_with_list(guards, len, write),
             _ => false,
         }
     }
 
-    /// As [`record_tail`](Self::record_tail), for all cases.
+    /// As [`handle_tail`](Self::handle_tail), for all cases.
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+    fn handle_tail_any<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let (len, write) = tail_alone(fields);
         match Capture::<LONGEST>::new().fill(len, write) {
             Some(fields) => match self.wants_captured(fields) {
                 Decision::Refused => {}
-                decided if self.record_decided(1, fields, decided) => {}
-                decided => self.take_decided(fields, decided, Moment::new(guard, 1)),
+                decided if self.record_captured(1, fields, decided) => {}
+                decided => self.handle_decided(fields, decided, Moment::new(guard, 1)),
             },
             None => self.count_too_large(),
         }
@@ -369,20 +388,21 @@ impl Probe {
         self.wants(Look::FIELDS, || None, &[], |at| fields.number(at))
     }
 
-    /// As [`record_without_calls`](Self::record_without_calls), for captured fields, if they are accepted.
+    /// As [`record_without_calls`](Self::record_without_calls), for captured fields. Returns false if the event is not
+    /// accepted yet.
     #[inline(always)]
-    fn record_decided(&self, guards: u32, fields: Captured<'_>, decided: Decision) -> bool {
+    fn record_captured(&self, guards: u32, fields: Captured<'_>, decided: Decision) -> bool {
         let fields = Bytes(fields.fields());
         decided == Decision::Accepted
             && self.record_without_calls(guards, self.look.load(), &fields)
     }
 
-    /// Takes captured fields in all cases, unless the filter refuses them. It has not refused them yet.
+    /// Handles captured fields that a first look at the filter accepted, or left undecided.
     #[inline(always)]
-    fn take_decided(&self, fields: Captured<'_>, decided: Decision, now: Moment<'_>) {
+    fn handle_decided(&self, fields: Captured<'_>, decided: Decision, now: Moment<'_>) {
         if decided == Decision::Accepted || self.wants_record(fields, now) {
             let fields = fields.fields();
-            self.take_or_update(
+            self.act_or_update(
                 &Bytes(fields),
                 now,
                 #[inline(always)]
@@ -402,8 +422,8 @@ impl Probe {
     }
 
     #[inline(always)]
-    fn take<T: Tail>(&self, fields: &T, now: Moment<'_>) {
-        self.take_or_update(
+    fn act<T: Tail>(&self, fields: &T, now: Moment<'_>) {
+        self.act_or_update(
             fields,
             now,
             #[inline(always)]
@@ -411,9 +431,9 @@ impl Probe {
         );
     }
 
-    /// As [`take`](Self::take); `update` updates the map, if the probe has one.
+    /// As [`act`](Self::act); `update` updates the map, if the probe has one.
     #[inline(always)]
-    fn take_or_update<T: Tail>(
+    fn act_or_update<T: Tail>(
         &self,
         fields: &T,
         now: Moment<'_>,
@@ -483,7 +503,7 @@ impl Probe {
 
     /// As [`record_at_once`](Self::record_at_once), with a list of contexts.
     #[inline(always)]
-    fn record_with_any_contexts(
+    fn record_with_list(
         &self,
         guards: u32,
         len: u64,

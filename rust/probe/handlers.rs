@@ -83,7 +83,7 @@ macro_rules! recording {
     ) => {
         #[inline(always)]
         fn record<F: $crate::record::format::Format>(
-            $probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: $crate::channel::Entered<'_>
+            $probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: $crate::channel::Entry<'_>
         ) {
             let recorded = $crate::channel::Buffer::record_open::<F, _>(
                 entered,
@@ -100,11 +100,11 @@ macro_rules! recording {
         #[inline(never)]
         #[link_section = ".kprobes.text"]
         fn admit<F: $crate::record::format::Format>(
-            $probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: $crate::channel::Waiting<'_>
+            $probe: &$crate::probe::Probe $(, $arg: $ty)*, stopped: $crate::channel::Stopped<'_>
         ) {
-            let entered = match waiting.pass() {
+            let entered = match stopped.pass() {
                 Ok(entered) => entered,
-                Err(waiting) => return stopped($probe $(, $arg)*, waiting),
+                Err(stopped) => return closed($probe $(, $arg)*, stopped),
             };
             let short = <F::Header as $crate::record::header::EventHeader>::SHORT;
             let least = short.wrapping_add($least);
@@ -117,10 +117,10 @@ macro_rules! recording {
         #[cold]
         #[inline(never)]
         #[link_section = ".kprobes.text"]
-        fn stopped(
-            $probe: &$crate::probe::Probe $(, $arg: $ty)*, waiting: $crate::channel::Waiting<'_>
+        fn closed(
+            $probe: &$crate::probe::Probe $(, $arg: $ty)*, stopped: $crate::channel::Stopped<'_>
         ) {
-            if $probe.must_look(waiting) {
+            if $probe.must_look(stopped) {
                 $looking;
             }
         }
@@ -128,7 +128,7 @@ macro_rules! recording {
         #[cold]
         #[inline(never)]
         fn record_any<F: $crate::record::format::Format>(
-            $probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: $crate::channel::Entered<'_>
+            $probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: $crate::channel::Entry<'_>
         ) {
             $crate::channel::Buffer::record_any::<F, _>(
                 entered,

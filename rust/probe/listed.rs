@@ -24,7 +24,7 @@ const FIXED_MAX: usize = 128;
 
 /// The probes of an event.
 #[pin_data]
-pub(crate) struct Recorders {
+pub(crate) struct ListedProbes {
     first: RcuArc<ListedProbe>,
     /// Held during a change of the list.
     #[pin]
@@ -37,7 +37,7 @@ pub(crate) struct ListedProbe {
     next: RcuArc<ListedProbe>,
 }
 
-impl Recorders {
+impl ListedProbes {
     /// An empty list. May sleep.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
@@ -70,13 +70,13 @@ impl Recorders {
         let mut before: Option<Arc<ListedProbe>> = None;
         loop {
             let place = before.as_ref().map_or(&self.first, |before| &before.next);
-            let Some(recorder) = place.get_arc() else {
+            let Some(listed) = place.get_arc() else {
                 return;
             };
-            if core::ptr::eq(&*recorder.probe, probe) {
-                return place.replace_later(recorder.next.get_arc(), removed);
+            if core::ptr::eq(&*listed.probe, probe) {
+                return place.replace_later(listed.next.get_arc(), removed);
             }
-            before = Some(recorder);
+            before = Some(listed);
         }
     }
 
@@ -100,7 +100,7 @@ impl Recorders {
 
     /// Records an event with the fields `record` in the selected probes, whatever the current CPU is; fires
     /// triggers. Context: process, interrupts on.
-    pub(crate) fn record_where(
+    pub(crate) fn handle_where(
         &self,
         record: &impl Tail,
         is_picked: impl Fn(&Probe) -> bool,
@@ -109,7 +109,7 @@ impl Recorders {
         let mut next = self.first.get(guard);
         while let Some(ListedProbe { probe, next: after }) = next {
             if probe.trigger().is_some() || is_picked(probe) {
-                probe.record_anywhere(record, guard);
+                probe.handle_anywhere(record, guard);
             }
             next = after.get(guard);
         }
@@ -117,18 +117,18 @@ impl Recorders {
 
     /// Records an event with the fields `record` in all probes. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn record(&self, record: &impl Tail, guard: &NoPreempt) {
+    pub(crate) fn handle(&self, record: &impl Tail, guard: &NoPreempt) {
         self.for_each(
             guard,
             #[inline(always)]
-            |probe| probe.record_tail(record, guard),
+            |probe| probe.handle_tail(record, guard),
         );
     }
 
     /// The same with fields of fixed size: [`FIXED_MAX`] bytes at most. `about` is the task that the event is
     /// about. `make` returns the fields; it is called for each probe, so that none need be kept.
     #[inline(always)]
-    pub(crate) fn record_fields<T: FixedFields>(
+    pub(crate) fn handle_fields<T: FixedFields>(
         &self,
         about: Option<&Task>,
         make: impl Fn() -> T + Copy,
@@ -139,7 +139,7 @@ impl Recorders {
             guard,
             #[inline(always)]
             |probe| {
-                probe.record::<FIXED_MAX, _>(
+                probe.handle::<FIXED_MAX, _>(
                     1,
                     about,
                     #[inline(always)]
@@ -160,7 +160,7 @@ impl Recorders {
     /// The same where code was stopped with these registers: its call stack is recorded, not that of the caller.
     /// The fields have at most `LONGEST` bytes.
     #[inline(always)]
-    pub(crate) fn record_interrupted<const LONGEST: usize>(
+    pub(crate) fn handle_interrupted<const LONGEST: usize>(
         &self,
         record: &impl Tail,
         registers: &Registers,
@@ -170,8 +170,8 @@ impl Recorders {
             guard,
             #[inline(always)]
             |probe| match probe.has_calls() {
-                true => probe.record_interrupted::<LONGEST, _>(record, registers, guard),
-                false => probe.record_tail(record, guard),
+                true => probe.handle_interrupted::<LONGEST, _>(record, registers, guard),
+                false => probe.handle_tail(record, guard),
             },
         );
     }

@@ -6,8 +6,8 @@ pub(crate) mod builtin;
 pub(crate) mod captured;
 pub(crate) mod filter;
 pub(crate) mod handlers;
+pub(crate) mod listed;
 pub(crate) mod map;
-pub(crate) mod recorders;
 pub(crate) mod stopwatch;
 pub(crate) mod tasks;
 pub(crate) mod trigger;
@@ -16,7 +16,7 @@ use crate::abi::header::Layout;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::entrance::Entrance;
-use crate::channel::{Begun, Buffer, Channel, Entered, Route, Waiting, Ways};
+use crate::channel::{Begun, Buffer, Channel, Entry, Route, Stopped, Ways};
 use crate::context::{ContextSet, ContextStart};
 use crate::record::clock::AnyClock;
 use crate::record::format::Format;
@@ -195,24 +195,24 @@ impl Probe {
 
     /// Enters this CPU's buffer, unless the probe has to look first. Any context, NMI included.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> Result<Entered<'_>, Waiting<'_>> {
+    pub(crate) fn enter(&self) -> Result<Entry<'_>, Stopped<'_>> {
         self.route.enter()
     }
 
     /// Whether a context was stopped because the probe has to look first, or because the gate is fenced: the handler
     /// that looks can pass it. If not, refuses and counts its record. Any context, NMI included.
-    pub(crate) fn must_look(&self, waiting: Waiting<'_>) -> bool {
-        let must_look = self.route.was_diverted(&waiting) || !waiting.is_closed();
+    pub(crate) fn must_look(&self, stopped: Stopped<'_>) -> bool {
+        let must_look = self.route.was_diverted(&stopped) || !stopped.is_closed();
         if !must_look {
-            self.refuse(waiting);
+            self.refuse(stopped);
         }
         must_look
     }
 
     /// Refuses a record whose gate is closed.
-    fn refuse(&self, waiting: Waiting<'_>) {
+    fn refuse(&self, stopped: Stopped<'_>) {
         if let Sink::Recorder(recorder) = &self.sink {
-            recorder.entrance.refuse(waiting);
+            recorder.entrance.refuse(stopped);
         }
     }
 
@@ -240,7 +240,7 @@ impl<'a> Destination<'a> {
     /// [`None`]: the record is lost and counted. Any context, NMI included.
     fn begin_any(
         &self,
-        entered: Result<Entered<'a>, Waiting<'a>>,
+        entered: Result<Entry<'a>, Stopped<'a>>,
         len: u64,
     ) -> Option<(Begun<'a>, RecordWriter<'a>)> {
         match self.entrance.layout() {
@@ -251,14 +251,14 @@ impl<'a> Destination<'a> {
 
     fn begin_as<F: Format>(
         &self,
-        entered: Result<Entered<'a>, Waiting<'a>>,
+        entered: Result<Entry<'a>, Stopped<'a>>,
         len: u64,
     ) -> Option<(Begun<'a>, RecordWriter<'a>)> {
         let entered = match entered {
             Ok(entered) => entered,
-            Err(waiting) => self
+            Err(stopped) => self
                 .entrance
-                .admit(waiting, F::Header::SHORT.wrapping_add(len))?,
+                .admit(stopped, F::Header::SHORT.wrapping_add(len))?,
         };
         Buffer::begin_any::<F>(entered, &self.label, len)
     }
@@ -267,7 +267,7 @@ impl<'a> Destination<'a> {
     pub(crate) fn count_too_large(&self) {
         let entered = match self.buffers.enter() {
             Ok(entered) => Some(entered),
-            Err(waiting) => waiting.pass_fence().ok(),
+            Err(stopped) => stopped.pass_fence().ok(),
         };
         if let Some(entered) = entered {
             entered.target().ring().lost().count(Lost::TooLarge);
@@ -303,7 +303,7 @@ impl<'a> Destination<'a> {
         let least = F::Header::SHORT.wrapping_add(least as u64);
         let entered = match self.buffers.enter() {
             Ok(entered) => entered,
-            Err(waiting) => match self.entrance.admit(waiting, least) {
+            Err(stopped) => match self.entrance.admit(stopped, least) {
                 Some(entered) => entered,
                 None => return,
             },
@@ -322,7 +322,7 @@ fn record_as<F: Format, T: Tail>(
 ) {
     let entered = match buffers.enter() {
         Ok(entered) => entered,
-        Err(waiting) => return admit::<F, T>(waiting, entrance, label, tail),
+        Err(stopped) => return admit::<F, T>(stopped, entrance, label, tail),
     };
     let recorded = Buffer::record_open::<F, _>(
         entered,
@@ -339,19 +339,19 @@ fn record_as<F: Format, T: Tail>(
 #[inline(never)]
 #[link_section = ".kprobes.text"]
 fn admit<F: Format, T: Tail>(
-    waiting: Waiting<'_>,
+    stopped: Stopped<'_>,
     entrance: &Entrance,
     label: &RecordLabel,
     tail: &T,
 ) {
     let least = F::Header::SHORT.wrapping_add(tail.len() as u64);
-    if let Some(entered) = entrance.admit(waiting, least) {
+    if let Some(entered) = entrance.admit(stopped, least) {
         record_any::<F, T>(entered, label, tail);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn record_any<F: Format, T: Tail>(entered: Entered<'_>, label: &RecordLabel, tail: &T) {
+fn record_any<F: Format, T: Tail>(entered: Entry<'_>, label: &RecordLabel, tail: &T) {
     Buffer::record_any::<F, _>(entered, label, || tail_alone(tail));
 }

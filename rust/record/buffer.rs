@@ -6,7 +6,7 @@
 use super::abi::packet::PacketHeader;
 use super::clock::{ClockSource, TraceClock};
 use super::format::Format;
-use super::gate::{Entry, Exclusive, Guarded, Stopped};
+use super::gate::{self, Exclusive, Guarded};
 use super::header::{EventHeader, RecordLabel};
 use super::memory::{self, Memory, PacketMemory, Pages, RecordWriter};
 use super::packet::{self, Identity};
@@ -23,10 +23,10 @@ use super::ring::switch::Closed;
 use super::ring::{Mode, Ring};
 
 /// A context inside the gate of a CPU's buffer, which can record.
-pub type Entered<'a, P> = Entry<'a, P, Buffer<P>>;
+pub type Entry<'a, P> = gate::Entry<'a, P, Buffer<P>>;
 
 /// A context that the gate of a CPU's buffer has stopped. It may still pass, and then record.
-pub type Waiting<'a, P> = Stopped<'a, P, Buffer<P>>;
+pub type Stopped<'a, P> = gate::Stopped<'a, P, Buffer<P>>;
 
 /// Size and kind of a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -160,10 +160,10 @@ impl<P: WritePlatform> Buffer<P> {
     /// across it.
     #[inline(always)]
     pub fn record_open<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
-        entered: Entered<'a, P>,
+        entered: Entry<'a, P>,
         label: &RecordLabel,
         payload: impl FnOnce() -> (u64, W),
-    ) -> Result<(), Entered<'a, P>> {
+    ) -> Result<(), Entry<'a, P>> {
         Self::record_open_guarded::<F, _>(
             entered,
             label,
@@ -185,11 +185,11 @@ impl<P: WritePlatform> Buffer<P> {
     /// kept during the write.
     #[inline(always)]
     pub fn record_open_guarded<'a, F: Format, W: FnOnce(RecordWriter<'a>, &P::NoPreempt)>(
-        entered: Entered<'a, P>,
+        entered: Entry<'a, P>,
         label: &RecordLabel,
         payload: impl FnOnce() -> (u64, W),
         again: impl FnOnce() -> Option<u64>,
-    ) -> Result<(), Entered<'a, P>> {
+    ) -> Result<(), Entry<'a, P>> {
         let reserved = Self::reserve_open::<F, _>(
             &entered,
             label,
@@ -216,7 +216,7 @@ impl<P: WritePlatform> Buffer<P> {
     /// bytes with the header, and a value for the caller.
     #[inline(always)]
     fn reserve_open<'a, F: Format, W>(
-        entered: &Entered<'a, P>,
+        entered: &Entry<'a, P>,
         label: &RecordLabel,
         size: impl FnOnce() -> (u64, W),
     ) -> Option<(Reserved<'a, P>, RecordWriter<'a>, W)> {
@@ -242,7 +242,7 @@ impl<P: WritePlatform> Buffer<P> {
     /// is refused and counted. The rest of the contract is that of [`record_open`](Self::record_open).
     #[inline(always)]
     pub fn record_any<'a, F: Format, W: FnOnce(RecordWriter<'a>)>(
-        entered: Entered<'a, P>,
+        entered: Entry<'a, P>,
         label: &RecordLabel,
         payload: impl FnOnce() -> (u64, W),
     ) {
@@ -262,7 +262,7 @@ impl<P: WritePlatform> Buffer<P> {
     #[inline(always)]
     #[expect(clippy::type_complexity)] // Only for the two callers.
     fn reserve_exclusive<'a, F: Format, W>(
-        entered: Entered<'a, P>,
+        entered: Entry<'a, P>,
         label: &RecordLabel,
         payload: impl FnOnce() -> (u64, W),
     ) -> Option<(Exclusive<'a, P, Self>, Reserved<'a, P>, RecordWriter<'a>, W)> {
@@ -304,10 +304,10 @@ impl<P: WritePlatform> Buffer<P> {
     /// bytes and writes its header. The caller then writes the payload and ends the record.
     #[inline(always)]
     pub fn begin_open<'a, F: Format>(
-        entered: Entered<'a, P>,
+        entered: Entry<'a, P>,
         label: &RecordLabel,
         len: u64,
-    ) -> Result<(BegunOpen<'a, P>, RecordWriter<'a>), Entered<'a, P>> {
+    ) -> Result<(BegunOpen<'a, P>, RecordWriter<'a>), Entry<'a, P>> {
         let Some((record, to, ())) = Self::reserve_open::<F, _>(&entered, label, || (len, ()))
         else {
             return Err(entered);
@@ -319,7 +319,7 @@ impl<P: WritePlatform> Buffer<P> {
     /// Like [`record_any`](Self::record_any), in two parts. [`None`]: the record was refused and
     /// counted.
     pub fn begin_any<'a, F: Format>(
-        entered: Entered<'a, P>,
+        entered: Entry<'a, P>,
         label: &RecordLabel,
         payload: u64,
     ) -> Option<(Begun<'a, P>, RecordWriter<'a>)> {
@@ -334,7 +334,7 @@ impl<P: WritePlatform> Buffer<P> {
     /// cost, and returns [`None`]. Admits a possible recursion, which
     /// [`record_any`](Self::record_any) refuses.
     #[inline(always)]
-    pub fn admit(entered: Entered<'_, P>, least: u64) -> Option<Entered<'_, P>> {
+    pub fn admit(entered: Entry<'_, P>, least: u64) -> Option<Entry<'_, P>> {
         if entered.is_nested() {
             return Some(entered);
         }
@@ -391,7 +391,7 @@ impl<P: WritePlatform> Buffer<P> {
     // `complete` is the first parameter, which saves a register move in `BegunOpen::end`.
     #[cold]
     #[inline(never)]
-    fn deliver_and_leave(complete: Complete<'_, P>, entered: Entered<'_, P>) {
+    fn deliver_and_leave(complete: Complete<'_, P>, entered: Entry<'_, P>) {
         entered.target().deliver(complete);
     }
 
@@ -523,7 +523,7 @@ impl<P: WritePlatform> Buffer<P> {
 // Only the fields that `end` needs, because the compiler stores each word that the caller keeps.
 #[must_use]
 pub struct BegunOpen<'a, P: WritePlatform> {
-    entered: Entered<'a, P>,
+    entered: Entry<'a, P>,
     pending: Pending<'a, P>,
 }
 

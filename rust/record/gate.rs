@@ -16,7 +16,7 @@
 //! Contexts of a CPU nest: an interrupting context has left before the interrupted one continues.
 //! So the following is true wherever a context is interrupted:
 //!
-//! - (G1) The count is the number of contexts between [`State::enter`] and [`State::leave`], which
+//! - (G1) The count is the number of contexts between [`GateState::enter`] and [`GateState::leave`], which
 //!   are one instruction each. A context that reads it several times between its own two calls
 //!   always gets the same value.
 //! - (G2) `levels` has a bit for each [`Exclusive`] that is not the outermost. One instruction sets
@@ -79,7 +79,7 @@ pub trait EachCpu<T, G>: Clone + Sized {
 }
 
 /// A cell for a `T` that is filled once, and does not change until it is emptied.
-pub trait Place<T> {
+pub trait FilledOnce<T> {
     /// Makes an empty cell.
     fn new() -> Self;
     /// Returns the value; [`None`] before the cell is filled. Any context, NMI included.
@@ -156,7 +156,7 @@ pub enum Passage {
 /// [`enter`](Self::enter) and [`is_open`](Self::is_open) return true, and
 /// [`passage`](Self::passage) returns something else than [`Passage::Closed`], only after
 /// [`set_open`](Self::set_open)`(true)`. They are acquires; `set_open` is a release.
-pub unsafe trait State {
+pub unsafe trait GateState {
     /// The state of a closed gate that is not watched and has no context inside.
     fn new() -> Self;
     /// Counts a context in. Returns whether the context is the only one inside, and the gate is
@@ -207,12 +207,12 @@ pub struct Route<P: WritePlatform, T> {
 ///
 /// # Invariants
 ///
-/// The gate is open, fenced or held only when `place` is filled.
+/// The gate is open, fenced or held only when `cell` is filled.
 // `state` comes first, so that instructions access it without an offset.
 #[repr(C)]
 pub struct Gate<P: WritePlatform, T> {
     state: P::GateState,
-    place: P::Place<T>,
+    cell: P::FilledOnce<T>,
     /// Bits of levels, see (G2).
     levels: P::Local,
 }
@@ -237,19 +237,19 @@ impl<P: WritePlatform, T> Drop for Gates<P, T> {
         gates.for_each(|gate| gate.state.set_open(false));
         P::wait_for_entries();
         // SAFETY: No reference to the `T` is left, and none can begin:
-        // - References from `of` and `place` borrow this `Gates`, which is being dropped.
+        // - References from `of` and `cell` borrow this `Gates`, which is being dropped.
         // - `Ways` may outlive this, but its gates are closed and no `Gates` is left that could open them: `enter` and
         //   `Stopped::pass` give no `Entry` any more. `pass_fence` uses the `T` of a held gate, but by (D3) no gate
         //   becomes held after it was closed.
         // - An `Entry` from before has preemption disabled, so it has ended: `wait_for_entries`.
         // - A reference from `Entry::target` can have a longer lifetime than its entry. Its users (`Buffer` and the
         //   `Begun` types) keep the entry until the last use.
-        gates.for_each(|gate| unsafe { gate.place.empty() });
+        gates.for_each(|gate| unsafe { gate.cell.empty() });
     }
 }
 
 impl<P: WritePlatform, T> Gates<P, T> {
-    /// Makes closed gates with empty places. [`None`]: out of memory. May sleep.
+    /// Makes closed gates with empty cells. [`None`]: out of memory. May sleep.
     pub fn new() -> Option<Self> {
         Ways::closed().map(Self)
     }
@@ -259,16 +259,16 @@ impl<P: WritePlatform, T> Gates<P, T> {
         &self.0
     }
 
-    /// The place of the value behind the gate of `cpu`.
-    pub fn place(&self, cpu: u32) -> Option<&P::Place<T>> {
-        Some(&self.0 .0.of(cpu)?.place)
+    /// The cell of the value behind the gate of `cpu`.
+    pub fn cell(&self, cpu: u32) -> Option<&P::FilledOnce<T>> {
+        Some(&self.0 .0.of(cpu)?.cell)
     }
 
-    /// Opens the gate of `cpu`, if its place is filled. Any CPU.
+    /// Opens the gate of `cpu`, if its cell is filled. Any CPU.
     pub fn open(&self, cpu: u32) {
         if let Some(gate) = self.0 .0.of(cpu) {
-            // INVARIANT: A filled place stays filled while a `Gates` exists that can open the gate.
-            if gate.place.get().is_some() {
+            // INVARIANT: A filled cell stays filled while a `Gates` exists that can open the gate.
+            if gate.cell.get().is_some() {
                 gate.state.set_open(true);
             }
         }
@@ -295,7 +295,7 @@ impl<P: WritePlatform, T> Ways<P, T> {
     pub fn closed() -> Option<Self> {
         P::PerCpu::new(|| Gate {
             state: P::GateState::new(),
-            place: P::Place::new(),
+            cell: P::FilledOnce::new(),
             levels: P::Local::new(0),
         })
         .map(Self)
@@ -432,9 +432,9 @@ impl<'a, P: WritePlatform, T> Entry<'a, P, T> {
     pub fn target(&self) -> &'a T {
         // SAFETY:
         // - By the invariants the gate was open or fenced when this context entered. `Gates::open` opens it only with a
-        //   filled place, by a release; `State::enter`, `State::is_open` and `State::passage` are acquires.
-        // - `Gates::drop` closes the gate and waits for the entry before it empties the place.
-        unsafe { self.gate.place.get_filled() }
+        //   filled cell, by a release; `GateState::enter`, `GateState::is_open` and `GateState::passage` are acquires.
+        // - `Gates::drop` closes the gate and waits for the entry before it empties the cell.
+        unsafe { self.gate.cell.get_filled() }
     }
 
     /// The guard that keeps the context on its CPU.
@@ -555,7 +555,7 @@ impl<'a, P: WritePlatform, T> Stopped<'a, P, T> {
             Passage::Open | Passage::Fenced => Ok(self.0),
             Passage::Closed => Err(self),
             Passage::Held => {
-                if let Some(target) = gate.place.get() {
+                if let Some(target) = gate.cell.get() {
                     target.count_busy();
                 }
                 Err(self)
@@ -570,7 +570,7 @@ impl<'a, P: WritePlatform, T> Stopped<'a, P, T> {
 
     /// Returns whether this CPU has a `T`.
     pub fn has_target(&self) -> bool {
-        self.0.gate.place.is_filled()
+        self.0.gate.cell.is_filled()
     }
 
     /// The guard that keeps the context on its CPU.

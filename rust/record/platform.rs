@@ -5,7 +5,7 @@
 //! `channel/platform.rs` implements it for the kernel. The benchmark in user space (tools/native)
 //! has its own implementation.
 
-use super::gate::{EachCpu, Level, Place, State};
+use super::gate::{EachCpu, FilledOnce, GateState, Level};
 use super::memory::Pages;
 use super::ring;
 use super::ring::slot::Slot;
@@ -20,9 +20,9 @@ pub trait WritePlatform: ring::platform::Platform {
     /// One value for each possible CPU.
     type PerCpu<T>: EachCpu<T, Self::NoPreempt>;
     /// Cell for the value behind a gate.
-    type Place<T>: Place<T>;
+    type FilledOnce<T>: FilledOnce<T>;
     /// State of a gate.
-    type GateState: State;
+    type GateState: GateState;
     /// Memory of a buffer.
     type Pages: Pages;
     /// Wake-up of a buffer's readers.

@@ -5,7 +5,7 @@
 use super::probe_list::{NewProbe, ProbeList};
 use super::session::SessionSources;
 use super::syscall::probe::CallProbes;
-use crate::probe::recorders::Removed;
+use crate::probe::listed::Removed;
 use crate::probe::Probe;
 use crate::sys::tracepoint::{self, AttachPoint, Attachments, Handler};
 use kernel::prelude::*;

@@ -15,7 +15,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::aux::AuxArea;
 use crate::channel::Channel;
-use crate::probe::recorders::{Recorders, Removed};
+use crate::probe::listed::{ListedProbes, Removed};
 use crate::probe::Probe;
 use crate::record::memory::{Space, Tail};
 use crate::ring::aux::{Chunk, Told};
@@ -36,7 +36,7 @@ pub(crate) struct AuxSource {
     description: Description,
     /// The probe of the owner, and the probes of triggers.
     #[pin]
-    recorders: Recorders,
+    probes: ListedProbes,
     /// The channel that has the areas. Empty while no channel records the source.
     owner: RcuArc<Channel>,
     cpus: PerCpu<PerCpuState>,
@@ -92,7 +92,7 @@ impl AuxSource {
         Arc::pin_init(
             pin_init!(Self {
                 description,
-                recorders <- Recorders::new(),
+                probes <- ListedProbes::new(),
                 owner: RcuArc::new(),
                 cpus,
                 changing <- new_mutex!(()),
@@ -172,7 +172,7 @@ impl AuxSource {
             lost: told.lost,
             flags: flags | flags_of(told, area),
         };
-        self.recorders.record(&record, guard);
+        self.probes.handle(&record, guard);
     }
 
     /// Keeps the areas of `channel` on the CPUs where no chunk of an earlier trace is open. `changing` is held.
@@ -235,7 +235,7 @@ impl ProbeList for AuxSource {
     /// `ENXIO`: the channel has no AUX areas; `EUSERS`: another channel records the source.
     fn attach(&self, new: NewProbe<'_>) -> Result {
         let Some(channel) = new.channel else {
-            return self.recorders.attach(new.probe);
+            return self.probes.attach(new.probe);
         };
         if !channel.has_areas() {
             return Err(ENXIO);
@@ -245,7 +245,7 @@ impl ProbeList for AuxSource {
             return Err(eusers());
         }
         self.release();
-        self.recorders.attach(new.probe)?;
+        self.probes.attach(new.probe)?;
         self.owner.replace(Some(channel.clone()));
         Ok(())
     }
@@ -264,7 +264,7 @@ impl ProbeList for AuxSource {
             self.keep(&owner);
             self.release();
         }
-        self.recorders.detach(probe, removed);
+        self.probes.detach(probe, removed);
     }
 }
 

@@ -158,7 +158,7 @@ macro_rules! record {
             ];
         }
 
-        impl $crate::probe::recorders::FixedFields for $record {
+        impl $crate::probe::listed::FixedFields for $record {
             #[inline(always)]
             fn number(&self, at: usize) -> Option<u64> {
                 let place = 0_usize;

@@ -4,7 +4,7 @@
 
 use super::frequency::Frequency;
 use crate::channel::Channel;
-use crate::probe::recorders::Removed;
+use crate::probe::listed::Removed;
 use crate::probe::Probe;
 use kernel::error::Result;
 use kernel::sync::Arc;

@@ -8,7 +8,7 @@ use super::event_source::EventSource;
 use super::probe_list::{NewProbe, ProbeList};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
-use crate::probe::recorders::{Recorders, Removed};
+use crate::probe::listed::{ListedProbes, Removed};
 use crate::probe::{captured, Probe};
 use crate::record::memory::TEXT_MAX;
 use crate::record::memory::{Space, Tail};
@@ -20,7 +20,7 @@ use kernel::sync::Arc;
 pub(crate) struct Provided {
     description: Description,
     #[pin]
-    recorders: Recorders,
+    probes: ListedProbes,
 }
 
 impl Provided {
@@ -33,7 +33,7 @@ impl Provided {
         Arc::pin_init(
             pin_init!(Self {
                 description,
-                recorders <- Recorders::new(),
+                probes <- ListedProbes::new(),
             }),
             GFP_KERNEL,
         )
@@ -41,14 +41,14 @@ impl Provided {
 
     /// Whether somebody records the event. Any context, NMI included.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.recorders.is_any(&NoPreempt::new())
+        self.probes.is_any(&NoPreempt::new())
     }
 
     /// Records the event if it is enabled. `EINVAL` if `data` has the wrong size. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn emit(&self, data: &[u8], text: &[u8]) -> Result {
         let guard = NoPreempt::new();
-        if self.recorders.is_any(&guard) && data.len() != self.description.fixed() {
+        if self.probes.is_any(&guard) && data.len() != self.description.fixed() {
             return Err(EINVAL);
         }
         let record = Record {
@@ -56,7 +56,7 @@ impl Provided {
             text,
             has_string: self.description.varies(),
         };
-        self.recorders.record(&record, &guard);
+        self.probes.handle(&record, &guard);
         Ok(())
     }
 }
@@ -86,11 +86,11 @@ impl EventSource for Arc<Provided> {
 
 impl ProbeList for Provided {
     fn attach(&self, new: NewProbe<'_>) -> Result {
-        self.recorders.attach(new.probe)
+        self.probes.attach(new.probe)
     }
 
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
-        self.recorders.detach(probe, removed);
+        self.probes.detach(probe, removed);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::abi::schema::Field;
 use crate::arch::preempt::{self, NoPreempt};
 use crate::arch::registers::Register;
 use crate::arch::word::SharedWord;
-use crate::probe::recorders::Removed;
+use crate::probe::listed::Removed;
 use crate::probe::Probe;
 use crate::record::memory::Payload;
 use crate::sys::hotplug::Hotplug;
@@ -203,6 +203,6 @@ impl OnSample for Sampling {
             interrupts_off: interrupts_off.into(),
         };
         self.probe
-            .record_interrupted::<64, _>(&record, sample.registers, guard);
+            .handle_interrupted::<64, _>(&record, sample.registers, guard);
     }
 }

@@ -5,7 +5,7 @@
 use super::pages::{KernelPages, PAGE_SIZE};
 use super::percpu::OnceArc;
 use crate::arch::word::{LocalWord, SharedWord};
-use crate::record::gate::Place;
+use crate::record::gate::FilledOnce;
 use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr::NonNull;

@@ -5,7 +5,7 @@
 use crate::arch::percpu::this_cpu_address;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::record::gate::{self, Place};
+use crate::record::gate::{self, FilledOnce};
 use crate::sys::bindings;
 use crate::sys::{cpu, pages};
 use core::marker::PhantomData;
@@ -170,7 +170,7 @@ pub(crate) struct OnceArc<T> {
     data: PhantomData<Arc<T>>,
 }
 
-impl<T> Place<T> for OnceArc<T> {
+impl<T> FilledOnce<T> for OnceArc<T> {
     fn new() -> Self {
         Self {
             pointer: SharedWord::new(0),

@@ -13,19 +13,19 @@ use crate::sys::cpu;
 const ROOM: usize = 2560;
 
 impl Probe {
-    /// As [`record_tail`](Self::record_tail), on another CPU if the current one is not recorded. Context:
+    /// As [`handle_tail`](Self::handle_tail), on another CPU if the current one is not recorded. Context:
     /// process, interrupts on.
-    pub(crate) fn record_anywhere<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
+    pub(crate) fn handle_anywhere<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         match &self.sink {
             Sink::Recorder(recorder) if !recorder.entrance.records_this_cpu(guard) => {
-                self.record_elsewhere(recorder, fields, guard);
+                self.handle_elsewhere(recorder, fields, guard);
             }
-            _ => self.record_tail(fields, guard),
+            _ => self.handle_tail(fields, guard),
         }
     }
 
     #[inline(never)]
-    fn record_elsewhere<T: Tail>(&self, recorder: &Recorder, fields: &T, guard: &NoPreempt) {
+    fn handle_elsewhere<T: Tail>(&self, recorder: &Recorder, fields: &T, guard: &NoPreempt) {
         if !self.wants_current_task() {
             return;
         }
@@ -44,7 +44,7 @@ impl Probe {
                 };
                 record.record_elsewhere(&to)
             }
-            None => take_elsewhere(&to, None),
+            None => write_elsewhere(&to, None),
         };
         if !is_taken {
             to.entrance.count_no_buffer(guard);
@@ -59,13 +59,13 @@ impl<T: Tail> WithContexts<'_, T> {
     #[inline(never)]
     pub(crate) fn record_elsewhere(&self, to: &Destination<'_>) -> bool {
         let mut room = Capture::<ROOM>::new();
-        take_elsewhere(to, self.capture(&mut room))
+        write_elsewhere(to, self.capture(&mut room))
     }
 }
 
 /// Records the fields in the stream of a CPU that is recorded. [`None`] is a record that is too large, and is
 /// counted there. Returns whether there is an online CPU that is recorded. Context: process, interrupts on.
-fn take_elsewhere(to: &Destination<'_>, record: Option<Captured<'_>>) -> bool {
+fn write_elsewhere(to: &Destination<'_>, record: Option<Captured<'_>>) -> bool {
     let cpus = to.entrance.cpus();
     // An isolated CPU is interrupted only if no other one is recorded.
     let recorded = |isolated| {

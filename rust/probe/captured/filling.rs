@@ -5,7 +5,7 @@
 use super::{Look, MapAtEvent, Probe, Sink, LONGEST};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::opaque;
-use crate::channel::{Begun, BegunOpen, Buffer, Entered, Waiting};
+use crate::channel::{Begun, BegunOpen, Buffer, Entry, Stopped};
 use crate::context::Moment;
 use crate::filter::program::Decision;
 use crate::record::format::{CompactTsc, Format};
@@ -52,7 +52,7 @@ impl Probe {
         }
         let entered = match self.route.direct().enter() {
             Ok(entered) => entered,
-            Err(waiting) => return self.begin_waiting(waiting, room, len),
+            Err(stopped) => return self.begin_stopped(stopped, room, len),
         };
         // Hides from the compiler that this is a sum; otherwise it would keep the sum and both parts.
         let whole = opaque(HEADER.wrapping_add(len));
@@ -68,15 +68,15 @@ impl Probe {
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn begin_waiting<'a>(
+    fn begin_stopped<'a>(
         &'a self,
-        waiting: Waiting<'a>,
+        stopped: Stopped<'a>,
         room: Room<'a, '_>,
         len: u64,
     ) -> Option<NonNull<u8>> {
-        let entered = match waiting.pass() {
+        let entered = match stopped.pass() {
             Ok(entered) => entered,
-            Err(waiting) => return self.begin_fenced(waiting, room, len),
+            Err(stopped) => return self.begin_fenced(stopped, room, len),
         };
         let entered = Buffer::admit(entered, HEADER.wrapping_add(len))?;
         self.begin_entered(entered, room, len)
@@ -88,14 +88,14 @@ impl Probe {
     #[link_section = ".kprobes.text"]
     fn begin_fenced<'a>(
         &'a self,
-        waiting: Waiting<'a>,
+        stopped: Stopped<'a>,
         room: Room<'a, '_>,
         len: u64,
     ) -> Option<NonNull<u8>> {
-        match waiting.pass_fence() {
+        match stopped.pass_fence() {
             Ok(entered) => self.begin_entered(entered, room, len),
-            Err(waiting) => {
-                self.refuse(waiting);
+            Err(stopped) => {
+                self.refuse(stopped);
                 None
             }
         }
@@ -106,7 +106,7 @@ impl Probe {
     #[link_section = ".kprobes.text"]
     fn begin_entered<'a>(
         &'a self,
-        entered: Entered<'a>,
+        entered: Entry<'a>,
         room: Room<'a, '_>,
         len: u64,
     ) -> Option<NonNull<u8>> {
@@ -116,7 +116,7 @@ impl Probe {
     #[inline(always)]
     fn begin_any<'a>(
         &'a self,
-        entered: Result<Entered<'a>, Waiting<'a>>,
+        entered: Result<Entry<'a>, Stopped<'a>>,
         room: Room<'a, '_>,
         len: u64,
     ) -> Option<NonNull<u8>> {
@@ -180,18 +180,18 @@ impl Probe {
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn end_captured(&self, fields: Captured<'_>, decided: Decision) {
-        if !self.record_decided(0, fields, decided) {
-            self.take_from_handler(fields, decided);
+        if !self.record_captured(0, fields, decided) {
+            self.end_captured_any(fields, decided);
         }
     }
 
     #[cold]
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn take_from_handler(&self, fields: Captured<'_>, decided: Decision) {
+    fn end_captured_any(&self, fields: Captured<'_>, decided: Decision) {
         let guard = NoPreempt::new();
         let now = Moment::new(&guard, 1).with_stack(StackStart::in_handler());
-        self.take_decided(fields, decided, now);
+        self.handle_decided(fields, decided, now);
     }
 }
 

@@ -33,7 +33,7 @@ impl Probe {
     /// `guard`. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    pub(crate) fn record_interrupted<const LONGEST: usize, T: Tail>(
+    pub(crate) fn handle_interrupted<const LONGEST: usize, T: Tail>(
         &self,
         fields: &T,
         registers: &Registers,
@@ -51,7 +51,7 @@ impl Probe {
             }
         };
         if is_wanted {
-            self.take(fields, now);
+            self.act(fields, now);
         }
     }
 }

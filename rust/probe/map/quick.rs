@@ -434,7 +434,7 @@ impl Probe {
     }
 
     /// Updates the map of a wanted event without a record, if that is possible; else calls `otherwise`. The
-    /// functions of the caller return what those of [`record_or`](Self::record_or) return; `field` returns the words
+    /// functions of the caller return what those of [`handle_or`](Self::handle_or) return; `field` returns the words
     /// of the field at an offset. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn update_or(

@@ -6,7 +6,9 @@
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex, MutexGuard};
-use rtrace_record::gate::{EachCpu, Gates, Guarded, Level, Passage, Place, State, Stopped};
+use rtrace_record::gate::{
+    EachCpu, FilledOnce, GateState, Gates, Guarded, Level, Passage, Stopped,
+};
 use rtrace_record::memory::Pages;
 use rtrace_record::platform::{Wakeup, WritePlatform};
 use rtrace_ring::platform::{Local, Platform, Shared};
@@ -118,10 +120,10 @@ impl<T> EachCpu<T, NoPreempt> for One<T> {
     }
 }
 
-/// A place that is filled before there is a second thread.
+/// A cell that is filled before there is a second thread.
 struct Once<T>(OnceLock<PlainArc<T>>);
 
-impl<T> Place<T> for Once<T> {
+impl<T> FilledOnce<T> for Once<T> {
     fn new() -> Self {
         Self(OnceLock::new())
     }
@@ -134,19 +136,19 @@ impl<T> Place<T> for Once<T> {
     fn is_filled(&self) -> bool {
         self.0.get().is_some()
     }
-    // The drop of the place drops the value.
+    // The drop of the cell drops the value.
     unsafe fn empty(&self) {}
 }
 
 /// A gate's state.
-struct GateState<const FENCE: bool> {
+struct State<const FENCE: bool> {
     inside: Word,
     passage: AtomicU32,
     watched: AtomicBool,
 }
 
 // SAFETY: The passage is that of a closed gate until `set_open`. All functions that load it are acquires.
-unsafe impl<const FENCE: bool> State for GateState<FENCE> {
+unsafe impl<const FENCE: bool> GateState for State<FENCE> {
     fn new() -> Self {
         Self {
             inside: Local::new(0),
@@ -252,8 +254,8 @@ impl<const FENCE: bool> WritePlatform for Machine<FENCE> {
 
     type NoPreempt = NoPreempt;
     type PerCpu<T> = One<T>;
-    type Place<T> = Once<T>;
-    type GateState = GateState<FENCE>;
+    type FilledOnce<T> = Once<T>;
+    type GateState = State<FENCE>;
     type Pages = NoPages;
     type Wakeup = NoWakeup;
 
@@ -333,7 +335,7 @@ fn search<const FENCE: bool>(interrupt: bool, closes: bool) {
             busy: AtomicU64::new(0),
         });
         let gates = Arc::new(TestGates::<FENCE>::new().unwrap());
-        let is_new = gates.place(0).unwrap().0.set(words.clone()).is_ok();
+        let is_new = gates.cell(0).unwrap().0.set(words.clone()).is_ok();
         assert!(is_new);
         gates.open(0);
         let cpu = {

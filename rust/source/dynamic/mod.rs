@@ -12,7 +12,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::input::dynamic::{Error as Refusal, Name, PlaceBase, ProbeLine, ProbePlace};
 use crate::probe::captured::Bytes;
-use crate::probe::recorders::{Recorders, Removed};
+use crate::probe::listed::{ListedProbes, Removed};
 use crate::probe::stopwatch::Stopwatch;
 use crate::probe::Probe;
 use crate::source::attached::AttachedProbes;
@@ -43,7 +43,7 @@ pub(crate) struct Dynamic {
     /// The line that defines the event.
     definition: CString,
     firing: Arc<Firing>,
-    /// Held to change the recorders, and to switch the hook on or off for them. [`None`] after the event
+    /// Held to change the probes, and to switch the hook on or off for them. [`None`] after the event
     /// was removed.
     #[pin]
     hook: Mutex<Option<Hook>>,
@@ -56,7 +56,7 @@ struct Firing {
     /// Times the calls of a function.
     stopwatch: Stopwatch,
     #[pin]
-    recorders: Recorders,
+    probes: ListedProbes,
     /// Number of calls in programs whose returns could not be recorded.
     unfollowed: SharedWord,
     /// Number of calls in programs that ended otherwise than by a return.
@@ -182,7 +182,7 @@ impl Dynamic {
             pin_init!(Firing {
                 program,
                 stopwatch: Stopwatch::best(),
-                recorders <- Recorders::new(),
+                probes <- ListedProbes::new(),
                 unfollowed: SharedWord::new(0),
                 unreturned: SharedWord::new(0),
             }),
@@ -237,7 +237,7 @@ impl Dynamic {
 
     /// Whether a session records the event.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.firing.recorders.is_any(&NoPreempt::new())
+        self.firing.probes.is_any(&NoPreempt::new())
     }
 }
 
@@ -260,9 +260,9 @@ impl ProbeList for Dynamic {
     fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
         let mut hook = self.hook.lock();
         let hook = (*hook).as_mut().ok_or(ENOENT)?;
-        self.firing.recorders.attach(probe.clone())?;
+        self.firing.probes.attach(probe.clone())?;
         hook.enable().inspect_err(|_| {
-            self.firing.recorders.detach(&probe, &mut Removed::new());
+            self.firing.probes.detach(&probe, &mut Removed::new());
         })
     }
 
@@ -272,7 +272,7 @@ impl ProbeList for Dynamic {
 
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let mut hook = self.hook.lock();
-        self.firing.recorders.detach(probe, removed);
+        self.firing.probes.detach(probe, removed);
         match &mut *hook {
             Some(hook) if !self.is_recorded() => hook.disable(),
             // Without memory, unwanted breakpoints stay until a task meets them.
@@ -441,12 +441,12 @@ impl ReachedInProgram for Firing {
     fn wants(&self, memory: &ProcessMemory<'_>) -> bool {
         let guard = NoPreempt::new();
         let may_want = |probe: &Probe| probe.may_want(memory, &guard);
-        self.recorders.has_any(may_want, &guard)
+        self.probes.has_any(may_want, &guard)
     }
 
     fn wants_current_task(&self) -> bool {
         let guard = NoPreempt::new();
-        self.recorders.has_any(Probe::wants_current_task, &guard)
+        self.probes.has_any(Probe::wants_current_task, &guard)
     }
 }
 
@@ -455,7 +455,7 @@ impl Firing {
     fn fire_called(&self, arguments: &Registers) {
         let record = self.fetch(arguments);
         let guard = NoPreempt::new();
-        self.recorders.record(&Bytes(record.bytes()), &guard);
+        self.probes.handle(&Bytes(record.bytes()), &guard);
     }
 
     fn fetch(&self, registers: &Registers) -> TextParts<LONGEST> {
@@ -468,7 +468,7 @@ impl Firing {
     fn miss(&self) {
         self.unfollowed.increment();
         let guard = NoPreempt::new();
-        self.recorders.for_each(&guard, |probe| {
+        self.probes.for_each(&guard, |probe| {
             if probe.wants_current_task() {
                 probe.count_missed(1);
             }
@@ -484,8 +484,8 @@ impl Firing {
     fn record(&self, record: &TextParts<LONGEST>, registers: &Registers) {
         let guard = NoPreempt::new();
         let fields = Bytes(record.bytes());
-        self.recorders
-            .record_interrupted::<LONGEST>(&fields, registers, &guard);
+        self.probes
+            .handle_interrupted::<LONGEST>(&fields, registers, &guard);
     }
 }
 

@@ -5,7 +5,7 @@
 use super::kind::{FunctionRecord, GraphEntryRecord, GraphExitRecord};
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::probe::recorders::Recorders;
+use crate::probe::listed::ListedProbes;
 use crate::probe::stopwatch::Stopwatch;
 use crate::source::field::KernelAddress;
 use crate::sys::args::Task;
@@ -14,20 +14,20 @@ use crate::sys::functions::call::Calls;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// The recorders of calls, without returns.
+/// The probes of calls, without returns.
 #[pin_data]
 pub(super) struct Beginnings {
     #[pin]
-    pub(super) recorders: Recorders,
+    pub(super) probes: ListedProbes,
 }
 
-/// The recorders of calls and returns.
+/// The probes of calls and returns.
 #[pin_data]
 pub(super) struct Graph {
     #[pin]
-    pub(super) entries: Recorders,
+    pub(super) entries: ListedProbes,
     #[pin]
-    pub(super) exits: Recorders,
+    pub(super) exits: ListedProbes,
     /// Maximum call depth that is traced; 0 for no limit.
     pub(super) max_depth: SharedWord,
     stopwatch: Stopwatch,
@@ -41,24 +41,24 @@ pub(super) struct PendingCall {
 }
 
 impl Beginnings {
-    /// Makes it without recorders. May sleep.
+    /// Makes it without probes. May sleep.
     pub(super) fn new() -> Result<Arc<Self>> {
-        let nobody = pin_init!(Self { recorders <- Recorders::new() });
+        let nobody = pin_init!(Self { probes <- ListedProbes::new() });
         Arc::pin_init(nobody, GFP_KERNEL)
     }
 
     /// Whether it has any recorder.
     pub(super) fn is_any(&self) -> bool {
-        self.recorders.is_any(&NoPreempt::new())
+        self.probes.is_any(&NoPreempt::new())
     }
 }
 
 impl Graph {
-    /// Makes it without recorders. May sleep.
+    /// Makes it without probes. May sleep.
     pub(super) fn new() -> Result<Arc<Self>> {
         let nobody = pin_init!(Self {
-            entries <- Recorders::new(),
-            exits <- Recorders::new(),
+            entries <- ListedProbes::new(),
+            exits <- ListedProbes::new(),
             max_depth: SharedWord::new(0),
             stopwatch: Stopwatch::best(),
         });
@@ -76,7 +76,7 @@ impl Begins for Beginnings {
     #[inline(always)]
     fn begins(&self, ip: usize, parent_ip: usize) {
         let guard = NoPreempt::new();
-        self.recorders.record_fields(
+        self.probes.handle_fields(
             None,
             #[inline(always)]
             move || FunctionRecord {
@@ -99,7 +99,7 @@ impl Calls for Graph {
             return None;
         }
         let guard = NoPreempt::new();
-        self.entries.record_fields(
+        self.entries.handle_fields(
             None,
             #[inline(always)]
             move || GraphEntryRecord {
@@ -118,7 +118,7 @@ impl Calls for Graph {
         let duration = self.stopwatch.ns_between(time, self.stopwatch.read());
         let overrun = Task::current().graph_overrun();
         let guard = NoPreempt::new();
-        self.exits.record_fields(
+        self.exits.handle_fields(
             None,
             #[inline(always)]
             move || GraphExitRecord {

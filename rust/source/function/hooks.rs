@@ -7,7 +7,7 @@ use super::calls::{Beginnings, Graph};
 use super::choice::TracedFunctions;
 use super::kind::FunctionKind;
 use super::set::FunctionSet;
-use crate::probe::recorders::{Recorders, Removed};
+use crate::probe::listed::{ListedProbes, Removed};
 use crate::probe::Probe;
 use crate::sys::functions::begin::BeginHook;
 use crate::sys::functions::call::CallHook;
@@ -47,7 +47,7 @@ struct State {
 }
 
 impl Hooks {
-    /// Makes it without hooks and without recorders. May sleep.
+    /// Makes it without hooks and without probes. May sleep.
     pub(super) fn new() -> Result<Arc<Self>> {
         let hooked = Hooked {
             begins: None,
@@ -104,24 +104,24 @@ impl Hooks {
     /// Attaches a probe that records an event. `EINTR`: a signal came, and many functions are chosen. May
     /// sleep.
     pub(super) fn attach(&self, kind: FunctionKind, probe: Arc<Probe>) -> Result {
-        let recorders = self.recorders(kind);
+        let probes = self.probes(kind);
         let mut hooked = self.hooked.lock();
         // The kernel calls functions millions of times while it changes their code. A call without a recorder costs least.
         let attached = self.follow(&mut hooked, Some(kind), signal::check);
-        let attached = attached.and_then(|()| recorders.attach(probe));
+        let attached = attached.and_then(|()| probes.attach(probe));
         attached.inspect_err(|_| self.restore(&mut hooked))
     }
 
     /// Detaches the probe, which may run until `removed` is dropped. May sleep.
     pub(super) fn detach(&self, kind: FunctionKind, probe: &Probe, removed: &mut Removed) {
         let mut hooked = self.hooked.lock();
-        self.recorders(kind).detach(probe, removed);
+        self.probes(kind).detach(probe, removed);
         self.release(&mut hooked, None);
     }
 
-    fn recorders(&self, kind: FunctionKind) -> &Recorders {
+    fn probes(&self, kind: FunctionKind) -> &ListedProbes {
         match kind {
-            FunctionKind::Function => &self.begins.recorders,
+            FunctionKind::Function => &self.begins.probes,
             FunctionKind::GraphEntry => &self.calls.entries,
             FunctionKind::GraphExit => &self.calls.exits,
         }

@@ -13,7 +13,7 @@ mod hooks;
 mod kind;
 mod set;
 
-use crate::probe::recorders::Removed;
+use crate::probe::listed::Removed;
 use crate::probe::Probe;
 use crate::source::probe_list::{NewProbe, ProbeList};
 use crate::sys::functions::unloading::UnloadingWatch;
@@ -39,7 +39,7 @@ struct FunctionEvent {
 }
 
 impl Functions {
-    /// Traces no function, without recorders. May sleep.
+    /// Traces no function, without probes. May sleep.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let hooks = Hooks::new()?;
         let event = |kind| {

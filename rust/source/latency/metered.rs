@@ -5,7 +5,7 @@
 use super::results::Results;
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
-use crate::probe::recorders::Removed;
+use crate::probe::listed::Removed;
 use crate::probe::Probe;
 use crate::source::probe_list::{NewProbe, ProbeList};
 use crate::sys::tracepoint::{Attachments, Handler, Rank, Tracepoints};
@@ -41,7 +41,7 @@ pub(crate) struct Metered<M: Meter> {
 }
 
 impl<M: Meter> Metered<M> {
-    /// Makes it without measurements and without recorders. May sleep.
+    /// Makes it without measurements and without probes. May sleep.
     pub(crate) fn new(choice: M::Choice) -> Result<Arc<Self>> {
         let results = Results::new()?;
         let choice = Arc::new(choice, GFP_KERNEL)?;
@@ -72,11 +72,11 @@ impl<M: Meter> Metered<M> {
 impl<M: Meter> ProbeList for Metered<M> {
     fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
         let mut meter = self.meter.lock();
-        let recorders = &self.results.recorders;
-        recorders.attach(probe.clone())?;
+        let probes = &self.results.probes;
+        probes.attach(probe.clone())?;
         if meter.is_none() {
             let new = M::new(&self.results, &self.choice);
-            *meter = Some(new.inspect_err(|_| recorders.detach(&probe, &mut Removed::new()))?);
+            *meter = Some(new.inspect_err(|_| probes.detach(&probe, &mut Removed::new()))?);
         }
         if let Some(meter) = &*meter {
             meter.attach(&probe);
@@ -86,8 +86,8 @@ impl<M: Meter> ProbeList for Metered<M> {
 
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let mut meter = self.meter.lock();
-        self.results.recorders.detach(probe, removed);
-        if !self.results.recorders.is_any(&NoPreempt::new()) {
+        self.results.probes.detach(probe, removed);
+        if !self.results.probes.is_any(&NoPreempt::new()) {
             *meter = None;
         }
     }

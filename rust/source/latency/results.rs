@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The results of measuring a latency, and the recorders of its event.
+//! The results of measuring a latency, and the probes of its event.
 
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::probe::recorders::Recorders;
+use crate::probe::listed::ListedProbes;
 use crate::sys::cpu;
 use crate::sys::percpu::PerCpu;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// The recorders of a latency's event, and the session's results so far.
+/// The probes of a latency's event, and the session's results so far.
 #[pin_data]
 pub(crate) struct Results {
     #[pin]
-    pub(crate) recorders: Recorders,
+    pub(crate) probes: ListedProbes,
     /// The longest latency, in nanoseconds.
     max: SharedWord,
     /// The threshold; shorter latencies cause no event.
@@ -26,12 +26,12 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Makes results without measurements and without recorders. May sleep.
+    /// Makes results without measurements and without probes. May sleep.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let measured = PerCpu::new(|| SharedWord::new(0))?;
         Arc::pin_init(
             pin_init!(Self {
-                recorders <- Recorders::new(),
+                probes <- ListedProbes::new(),
                 max: SharedWord::new(0),
                 threshold: SharedWord::new(0),
                 measured,

@@ -15,7 +15,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::registers::Register;
 use crate::arch::word::SharedWord;
 use crate::probe::Probe;
-use crate::record::gate::Place;
+use crate::record::gate::FilledOnce;
 use crate::record::memory::Payload;
 use crate::source::field::{record, KernelAddress};
 use crate::sys::args::Task;
@@ -195,12 +195,12 @@ fn expired(results: &Arc<Results>, expiry: &Expiry<'_>) {
         latency,
         ip: KernelAddress::new(ip),
     };
-    results.recorders.for_each(
+    results.probes.for_each(
         guard,
         #[inline(always)]
         |probe| match expiry.registers {
-            Some(registers) => probe.record_interrupted::<64, _>(&record, registers, guard),
-            None => probe.record_tail(&record, guard),
+            Some(registers) => probe.handle_interrupted::<64, _>(&record, registers, guard),
+            None => probe.handle_tail(&record, guard),
         },
     );
 }

@@ -13,7 +13,7 @@ mod layout;
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::probe::recorders::{Recorders, Removed};
+use crate::probe::listed::{ListedProbes, Removed};
 use crate::probe::Probe;
 use crate::source::attached::AttachedProbes;
 use crate::source::description::{Description, FullName};
@@ -34,7 +34,7 @@ pub(crate) struct Perf {
     description: Description,
     firing: Arc<Firing>,
     hotplug: Arc<Hotplug<Arrivals>>,
-    /// Held to change the recorders, and to start or stop perf for them.
+    /// Held to change the probes, and to start or stop perf for them.
     #[pin]
     records: Mutex<Option<PerfRecords<Firing>>>,
     /// Non-zero while perf hands the event over. (Callers may hold locks in which `records` must not be taken.)
@@ -46,7 +46,7 @@ pub(crate) struct Perf {
 struct Firing {
     layout: PerfLayout,
     #[pin]
-    recorders: Recorders,
+    probes: ListedProbes,
 }
 
 impl Perf {
@@ -63,7 +63,7 @@ impl Perf {
         let (description, layout) = layout::describe(&event, subsystem, name)?;
         let firing = pin_init!(Firing {
             layout,
-            recorders <- Recorders::new(),
+            probes <- ListedProbes::new(),
         });
         let firing = Arc::pin_init(firing, GFP_KERNEL)?;
         let hotplug = hotplug.clone();
@@ -161,7 +161,7 @@ impl ProbeList for Perf {
     /// which is needed to see perf's records.
     fn attach(&self, NewProbe { probe, .. }: NewProbe<'_>) -> Result {
         let mut records = self.records.lock();
-        self.firing.recorders.attach(probe.clone())?;
+        self.firing.probes.attach(probe.clone())?;
         if records.is_some() {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl ProbeList for Perf {
                 self.is_recorded.store(1);
             }
             Err(error) => {
-                self.firing.recorders.detach(&probe, &mut Removed::new());
+                self.firing.probes.detach(&probe, &mut Removed::new());
                 return Err(error);
             }
         }
@@ -183,8 +183,8 @@ impl ProbeList for Perf {
 
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
         let mut records = self.records.lock();
-        self.firing.recorders.detach(probe, removed);
-        if !self.firing.recorders.is_any(&NoPreempt::new()) {
+        self.firing.probes.detach(probe, removed);
+        if !self.firing.probes.is_any(&NoPreempt::new()) {
             *records = None;
             self.is_recorded.store(0);
         }
@@ -199,6 +199,6 @@ impl OnRecord for Firing {
             layout: &self.layout,
             bytes: record,
         };
-        self.recorders.record(&record, &guard);
+        self.probes.handle(&record, &guard);
     }
 }

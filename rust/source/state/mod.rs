@@ -14,7 +14,7 @@ mod walk;
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::captured::Bytes;
-use crate::probe::recorders::{Recorders, Removed};
+use crate::probe::listed::{ListedProbes, Removed};
 use crate::probe::Probe;
 use crate::record::memory::Tail;
 use crate::source::attached::AttachedProbes;
@@ -31,7 +31,7 @@ use kernel::sync::Arc;
 pub(crate) struct StateEvent {
     declaration: &'static StateDeclaration,
     #[pin]
-    recorders: Recorders,
+    probes: ListedProbes,
 }
 
 /// Subsystem of the events.
@@ -43,7 +43,7 @@ pub(super) fn find(sources: &mut FoundSources) -> Result {
     DECLARED.iter().try_for_each(|&declaration| {
         let event = pin_init!(StateEvent {
             declaration,
-            recorders <- Recorders::new(),
+            probes <- ListedProbes::new(),
         });
         sources.add(Arc::pin_init(event, GFP_KERNEL)?)
     })
@@ -69,11 +69,11 @@ impl EventSource for Arc<StateEvent> {
 
 impl ProbeList for StateEvent {
     fn attach(&self, new: NewProbe<'_>) -> Result {
-        self.recorders.attach(new.probe)
+        self.probes.attach(new.probe)
     }
 
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
-        self.recorders.detach(probe, removed);
+        self.probes.detach(probe, removed);
     }
 }
 
@@ -138,7 +138,7 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
     }
 
     fn records(&self, event: &StateEvent) -> bool {
-        event.recorders.has_any(&self.is_ours, &NoPreempt::new())
+        event.probes.has_any(&self.is_ours, &NoPreempt::new())
     }
 
     fn record(&self, declaration: &'static StateDeclaration, fields: &impl Tail) {
@@ -149,6 +149,6 @@ impl<P: Fn(&Probe) -> bool> Dump<P> {
 
     fn record_event(&self, event: &StateEvent, fields: &impl Tail) {
         let guard = NoPreempt::new();
-        event.recorders.record_where(fields, &self.is_ours, &guard);
+        event.probes.handle_where(fields, &self.is_ours, &guard);
     }
 }

@@ -8,7 +8,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::probe::handlers::{handler, handlers, recording, Handlers};
 use crate::probe::Probe;
 use crate::record::format::{CompactTsc, Format};
-use crate::record::gate::Place;
+use crate::record::gate::FilledOnce;
 use crate::sys::args::{Registers, Task};
 use crate::sys::bindings;
 use crate::sys::percpu::OnceArc;
@@ -86,7 +86,7 @@ recording!(
     payload: SyscallRecord { plan, registers, pieces }.payload(),
     looking: {
         let record = SyscallRecord { plan, registers, pieces };
-        probe.record_tail(&record, &NoPreempt::new())
+        probe.handle_tail(&record, &NoPreempt::new())
     },
 );
 
@@ -94,7 +94,7 @@ recording!(
 fn enter_and_record<F: Format>(probe: &Probe, plan: &Plan, registers: &Registers, pieces: &[u8]) {
     match probe.enter() {
         Ok(entered) => record::<F>(probe, plan, registers, pieces, entered),
-        Err(waiting) => admit::<F>(probe, plan, registers, pieces, waiting),
+        Err(stopped) => admit::<F>(probe, plan, registers, pieces, stopped),
     }
 }
 

@@ -66,7 +66,7 @@ macro_rules! event {
     ) => {
         $(#[$doc])*
         pub(super) const $constant: $crate::source::typed::Declaration = {
-            use $crate::channel::Entered;
+            use $crate::channel::Entry;
             use $crate::record::format::Format;
             use $crate::record::memory::{RecordWriter, Tail};
             use $crate::record::clock::ClockSource;
@@ -82,7 +82,7 @@ macro_rules! event {
             extern "C" fn probe<F: Format>(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
                 let entered = match probe.enter() {
                     Ok(entered) => entered,
-                    Err(waiting) => return admit::<F>(probe $(, $arg)*, waiting),
+                    Err(stopped) => return admit::<F>(probe $(, $arg)*, stopped),
                 };
                 if F::Clock::IS_CALL {
                     record_with_call::<F>(probe $(, $arg)*, entered);
@@ -103,7 +103,7 @@ macro_rules! event {
             #[inline(never)]
             #[link_section = ".kprobes.text"]
             fn record_with_call<F: Format>(
-                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entered<'_>
+                probe: &$crate::probe::Probe $(, $arg: $ty)*, entered: Entry<'_>
             ) {
                 record::<F>(probe $(, $arg)*, entered);
             }
@@ -111,7 +111,7 @@ macro_rules! event {
             // This handler serves all formats.
             #[link_section = ".kprobes.text"]
             extern "C" fn looking(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
-                probe.record_or(
+                probe.handle_or(
                     #[inline(always)]
                     || event!(@about [$($field: $fty = $read),*]),
                     #[inline(always)]
@@ -119,28 +119,28 @@ macro_rules! event {
                     #[inline(always)]
                     || event!(@payload [$($value)?] [$($fty = $read),*]),
                     #[inline(always)]
-                    || record_list(probe $(, $arg)*),
+                    || handle_list(probe $(, $arg)*),
                     #[inline(always)]
-                    || take_any(probe $(, $arg)*),
+                    || handle_any(probe $(, $arg)*),
                 );
             }
 
             // The arguments are those of the handler, so that nothing has to be moved to get here.
             #[inline(never)]
             #[link_section = ".kprobes.text"]
-            fn record_list(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
+            fn handle_list(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
                 let (len, write) = event!(@payload [$($value)?] [$($fty = $read),*]);
-                probe.record_list::<CAPACITY>(0, len, write);
+                probe.handle_list::<CAPACITY>(0, len, write);
             }
 
             #[cold]
             #[inline(never)]
             #[link_section = ".kprobes.text"]
-            fn take_any(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
+            fn handle_any(probe: &$crate::probe::Probe $(, $arg: $ty)*) {
                 use $crate::sys::tracepoint::Arg;
                 let about = [$(Arg::task(&$arg)),*];
                 let (len, write) = event!(@payload [$($value)?] [$($fty = $read),*]);
-                probe.take_any::<CAPACITY>(0, &about, len, write);
+                probe.handle_any::<CAPACITY>(0, &about, len, write);
             }
 
             // This handler is for maps. It tail-calls one of two functions, or updates the map itself.

@@ -23,9 +23,9 @@ pub(crate) type Buffer = buffer::Buffer<Process>;
 type Gates = gate::Gates<Process, Buffer>;
 type Ways = gate::Ways<Process, Buffer>;
 /// A writer on the CPU whose buffer accepts a record.
-pub(crate) type Entered<'a> = buffer::Entered<'a, Process>;
+pub(crate) type Entry<'a> = buffer::Entry<'a, Process>;
 /// A writer on the CPU whose buffer may accept a record.
-pub(crate) type Waiting<'a> = buffer::Waiting<'a, Process>;
+pub(crate) type Stopped<'a> = buffer::Stopped<'a, Process>;
 
 /// One buffer that records.
 pub(crate) struct Channel {
@@ -46,7 +46,7 @@ impl Channel {
             .map_err(|why| anyhow!("no buffer: {why:?}"))?;
         let buffer = Arc::new(buffer);
         let gates = Gates::new().context("no gates")?;
-        gates.place(0).context("no CPU 0")?.set(buffer.clone());
+        gates.cell(0).context("no CPU 0")?.set(buffer.clone());
         gates.open(0);
         let reader = Mutex::new(buffer.ring().reader());
         Ok(Self {
@@ -129,15 +129,15 @@ impl Probe {
 
     /// Enters this CPU's buffer.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> Result<Entered<'_>, Waiting<'_>> {
+    pub(crate) fn enter(&self) -> Result<Entry<'_>, Stopped<'_>> {
         self.gates.enter()
     }
 
     /// Decides on a writer that was stopped on its way to the buffer, with a record of at least `least` bytes.
     #[inline(always)]
-    pub(crate) fn admit<'a>(&self, waiting: Waiting<'a>, least: u64) -> Option<Entered<'a>> {
+    pub(crate) fn admit<'a>(&self, stopped: Stopped<'a>, least: u64) -> Option<Entry<'a>> {
         // The gate is never closed.
-        let entered = waiting.pass().ok()?;
+        let entered = stopped.pass().ok()?;
         Buffer::admit(entered, least)
     }
 }

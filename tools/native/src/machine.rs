@@ -157,7 +157,7 @@ impl<T> Once<T> {
     }
 }
 
-impl<T> gate::Place<T> for Once<T> {
+impl<T> gate::FilledOnce<T> for Once<T> {
     fn new() -> Self {
         Self {
             pointer: SharedWord::new(0),

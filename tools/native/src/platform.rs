@@ -49,7 +49,7 @@ impl rtrace_record::platform::WritePlatform for Process {
 
     type NoPreempt = NoPreempt;
     type PerCpu<T> = OneCpu<T>;
-    type Place<T> = Once<T>;
+    type FilledOnce<T> = Once<T>;
     type GateState = CountAndFlags;
     type Pages = Pages;
     type Wakeup = Polling;

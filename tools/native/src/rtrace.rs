@@ -2,7 +2,7 @@
 
 //! The module's record path as a writer.
 
-use crate::channel::{Buffer, Channel, Entered, Output, Probe, Waiting};
+use crate::channel::{Buffer, Channel, Entry, Output, Probe, Stopped};
 use crate::machine::{interrupt, Alarm};
 use crate::platform::Process;
 use crate::writer::{pin_reader, Outcome, Scenario, Writer, SIGNAL_PERIOD_US};
@@ -65,7 +65,7 @@ macro_rules! probe {
             pub(super) fn probe<F: Format>($probe: &Probe $(, $arg: $ty)*) {
                 let entered = match $probe.enter() {
                     Ok(entered) => entered,
-                    Err(waiting) => return admit::<F>($probe $(, $arg)*, waiting),
+                    Err(stopped) => return admit::<F>($probe $(, $arg)*, stopped),
                 };
                 if F::Clock::IS_CALL {
                     record_with_call::<F>($probe $(, $arg)*, entered);
@@ -75,7 +75,7 @@ macro_rules! probe {
             }
 
             #[inline(always)]
-            fn record<F: Format>($probe: &Probe $(, $arg: $ty)*, entered: Entered<'_>) {
+            fn record<F: Format>($probe: &Probe $(, $arg: $ty)*, entered: Entry<'_>) {
                 let recorded = probe!(@record Buffer::record_open::<F, _>, entered, $probe,
                     [$($value)?] [$($fty = $read),*]);
                 if let Err(entered) = recorded {
@@ -84,21 +84,21 @@ macro_rules! probe {
             }
 
             #[inline(never)]
-            fn record_with_call<F: Format>($probe: &Probe $(, $arg: $ty)*, entered: Entered<'_>) {
+            fn record_with_call<F: Format>($probe: &Probe $(, $arg: $ty)*, entered: Entry<'_>) {
                 record::<F>($probe $(, $arg)*, entered);
             }
 
             #[cold]
             #[inline(never)]
-            fn admit<F: Format>($probe: &Probe $(, $arg: $ty)*, waiting: Waiting<'_>) {
-                if let Some(entered) = $probe.admit(waiting, F::Header::SHORT + LEAST) {
+            fn admit<F: Format>($probe: &Probe $(, $arg: $ty)*, stopped: Stopped<'_>) {
+                if let Some(entered) = $probe.admit(stopped, F::Header::SHORT + LEAST) {
                     record_any::<F>($probe $(, $arg)*, entered);
                 }
             }
 
             #[cold]
             #[inline(never)]
-            fn record_any<F: Format>($probe: &Probe $(, $arg: $ty)*, entered: Entered<'_>) {
+            fn record_any<F: Format>($probe: &Probe $(, $arg: $ty)*, entered: Entry<'_>) {
                 probe!(@record Buffer::record_any::<F, _>, entered, $probe,
                     [$($value)?] [$($fty = $read),*]);
             }

@@ -21,7 +21,7 @@ use rtrace_abi::packet::{PacketHeader, MAGIC};
 use rtrace_record::buffer::{self, NotMade, Shape};
 use rtrace_record::clock::{AnyClock, TraceClock};
 use rtrace_record::format::{CompactMonotonic, CompactTsc, Format, LargeTsc};
-use rtrace_record::gate::{self, Level, Place, Stopped};
+use rtrace_record::gate::{self, FilledOnce, Level, Stopped};
 use rtrace_record::header::{Compact, EventHeader, RecordLabel};
 use rtrace_record::memory::{tail_alone, NulTerminated, RecordWriter, Tail};
 use rtrace_record::packet::Identity;
@@ -83,7 +83,7 @@ impl Trace {
         let buffer = Buffer::new(shape, identity, clock, OneCpu, announced.clone()).unwrap();
         let buffer = Rc::new(buffer);
         let gates = Gates::new().unwrap();
-        gates.place(0).unwrap().set(buffer.clone());
+        gates.cell(0).unwrap().set(buffer.clone());
         gates.open(0);
         Self {
             gates: Rc::new(gates),
@@ -562,7 +562,11 @@ fn a_gate_that_closes_under_its_deputy_stays_closed() {
 fn what_is_behind_a_gate_is_found_open_or_closed() {
     let trace = Trace::new(Mode::Discard, TraceClock::tsc());
     for _ in 0..2 {
-        let found = trace.gates.place(0).and_then(Place::get).expect("a buffer");
+        let found = trace
+            .gates
+            .cell(0)
+            .and_then(FilledOnce::get)
+            .expect("a buffer");
         assert!(std::ptr::eq(found, &*trace.buffer));
         trace.gates.close(0);
     }
@@ -572,7 +576,7 @@ fn what_is_behind_a_gate_is_found_open_or_closed() {
 fn a_gate_with_nothing_behind_it_does_not_open() {
     let gates = Gates::new().unwrap();
     gates.open(0);
-    assert!(gates.place(0).is_some_and(|place| !place.is_filled()) && gates.place(1).is_none());
+    assert!(gates.cell(0).is_some_and(|cell| !cell.is_filled()) && gates.cell(1).is_none());
     let stopped = gates.enter().err().expect("nothing is there");
     assert!(!stopped.has_target());
     assert!(stopped.pass().is_err());

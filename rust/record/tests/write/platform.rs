@@ -3,7 +3,7 @@
 //! One CPU, whose clock and interrupts the test controls.
 
 use crate::slots::IndexedSlots;
-use rtrace_record::gate::{EachCpu, Level, Passage, Place, State};
+use rtrace_record::gate::{EachCpu, FilledOnce, GateState, Level, Passage};
 use rtrace_record::memory::Pages;
 use rtrace_record::platform::{Wakeup, WritePlatform};
 use rtrace_ring::platform as ring;
@@ -157,8 +157,8 @@ impl WritePlatform for OneCpu {
 
     type NoPreempt = NoPreempt;
     type PerCpu<T> = One<T>;
-    type Place<T> = Once<T>;
-    type GateState = GateState;
+    type FilledOnce<T> = Once<T>;
+    type GateState = State;
     type Pages = SharedBytes;
     type Wakeup = Announced;
 
@@ -305,18 +305,18 @@ impl<T> EachCpu<T, NoPreempt> for One<T> {
     }
 }
 
-/// A place that is filled once.
+/// A cell that is filled once.
 #[derive(Debug)]
 pub struct Once<T>(OnceCell<Rc<T>>);
 
 impl<T> Once<T> {
-    /// Fills the place.
+    /// Fills the cell.
     pub fn set(&self, value: Rc<T>) {
         assert!(self.0.set(value).is_ok(), "filled twice");
     }
 }
 
-impl<T> Place<T> for Once<T> {
+impl<T> FilledOnce<T> for Once<T> {
     fn new() -> Self {
         Self(OnceCell::new())
     }
@@ -329,20 +329,20 @@ impl<T> Place<T> for Once<T> {
     fn is_filled(&self) -> bool {
         self.0.get().is_some()
     }
-    // The drop of the place drops the value.
+    // The drop of the cell drops the value.
     unsafe fn empty(&self) {}
 }
 
 /// A gate's state.
 #[derive(Debug)]
-pub struct GateState {
+pub struct State {
     inside: Cell<u64>,
     passage: Cell<Passage>,
     watched: Cell<bool>,
 }
 
 // SAFETY: `enter` and `is_open` return true only after `set_open(true)`; there is one thread.
-unsafe impl State for GateState {
+unsafe impl GateState for State {
     fn new() -> Self {
         Self {
             inside: Cell::new(0),

@@ -66,7 +66,7 @@ impl Preemptions {
     #[inline(always)]
     fn met(&self, request: &Request, prev: &Task, next: &Task, met: Met, guard: &NoPreempt) {
         let &Request { kind, asker, .. } = request;
-        self.results.recorders.record_fields(
+        self.results.probes.handle_fields(
             Some(prev),
             #[inline(always)]
             move || PreemptRecord {

@@ -79,7 +79,7 @@ impl Wakeups {
             return;
         }
         let waker = wait.cause;
-        self.results.recorders.record_fields(
+        self.results.probes.handle_fields(
             Some(task),
             #[inline(always)]
             move || WakeupRecord {

@@ -143,17 +143,17 @@ impl Analysis for Aux {
             }
         }
         let areas = rows.into_iter().map(|(_, row)| row).collect();
-        Box::new(Found { areas })
+        Box::new(AuxAnswer { areas })
     }
 }
 
 /// Answer to `--aux`.
 #[derive(Debug, Serialize)]
-struct Found {
+struct AuxAnswer {
     areas: Vec<Row>,
 }
 
-impl Answer for Found {
+impl Answer for AuxAnswer {
     fn name(&self) -> &'static str {
         "aux"
     }

@@ -2,7 +2,7 @@
 
 //! CPU time of tasks, taken from the schedule. The summary, `--threads` and `--cpu` show the same figures.
 
-use super::schedule::{Schedule, Span, State};
+use super::schedule::{Activity, Schedule, Span};
 use super::tasks::Life;
 use ahash::HashMap;
 use ctf::Clock;
@@ -58,7 +58,7 @@ pub struct BusyTasks {
 impl BusyTasks {
     /// Adds a span of a thread.
     pub fn add(&mut self, span: &Span, schedule: &Schedule) {
-        let (State::Running, Some(cpu)) = (span.state, span.cpu) else {
+        let (Activity::Running, Some(cpu)) = (span.state, span.cpu) else {
             return;
         };
         let number = schedule.number(cpu);

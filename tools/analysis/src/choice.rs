@@ -12,9 +12,9 @@ use rtrace_input::glob;
 use std::collections::HashSet;
 use terminal::date::PointInTime;
 
-/// Choice of the user. The default is the whole trace.
+/// Part of a trace that the user chose. The default is the whole trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct Part {
     /// Begin of the range. Earlier events do not count.
     pub from: Option<PointInTime>,
     /// End of the range. Later events do not count.
@@ -27,7 +27,7 @@ pub struct Choice {
     pub events: Option<HashSet<EventKey>>,
 }
 
-impl Choice {
+impl Part {
     /// Returns whether the choice is the whole trace.
     pub fn is_all(&self) -> bool {
         self.from.is_none() && self.to.is_none() && !self.has_tasks() && self.events.is_none()
@@ -64,14 +64,14 @@ impl Choice {
 /// A choice in a trace whose begin is known.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    choice: Choice,
+    choice: Part,
     /// Begin and end, in clock ticks.
     range: (u64, u64),
 }
 
 impl Chosen {
     /// Applies a choice to a trace that begins at `begin`.
-    pub fn new(choice: Choice, clock: &Clock, begin: u64) -> Self {
+    pub fn new(choice: Part, clock: &Clock, begin: u64) -> Self {
         let range = choice.range(clock, begin);
         Self { choice, range }
     }
@@ -167,10 +167,10 @@ mod tests {
 
     #[test]
     fn a_task_is_chosen_by_process_and_name() {
-        let choice = Choice {
+        let choice = Part {
             pids: vec![7],
             comms: vec!["wor*".to_owned(), "sh".to_owned()],
-            ..Choice::default()
+            ..Part::default()
         };
         for (tid, process, comm, is_chosen) in [
             (Some(8), Some(7), Some("worker"), true),
@@ -188,6 +188,6 @@ mod tests {
                 "{tid:?} {comm:?}"
             );
         }
-        assert!(Choice::default().is_of(None, None, None) && Choice::default().is_all());
+        assert!(Part::default().is_of(None, None, None) && Part::default().is_all());
     }
 }

@@ -4,7 +4,7 @@
 
 use super::busy::Times;
 use super::interrupts::{Interrupt, Interrupts};
-use super::schedule::{Schedule, Span, State};
+use super::schedule::{Activity, Schedule, Span};
 use super::text::{or_dash, percent, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use ctf::Clock;
@@ -61,7 +61,7 @@ impl Analysis for Cpus {
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
-        let (State::Running, Some(cpu)) = (span.state, span.cpu) else {
+        let (Activity::Running, Some(cpu)) = (span.state, span.cpu) else {
             return;
         };
         let cpu = self.cpus.entry(schedule.number(cpu)).or_default();
@@ -91,7 +91,7 @@ impl Analysis for Cpus {
                 hard_ns: self.has_hard.then(|| clock.nanoseconds(hard)),
                 soft_ns: self.has_soft.then(|| clock.nanoseconds(soft)),
             });
-        Box::new(Found {
+        Box::new(CpuAnswer {
             cpus: rows.collect(),
         })
     }
@@ -99,7 +99,7 @@ impl Analysis for Cpus {
 
 /// Answer to `--cpu`.
 #[derive(Debug, Serialize)]
-struct Found {
+struct CpuAnswer {
     cpus: Vec<Row>,
 }
 
@@ -120,7 +120,7 @@ struct Row {
     soft_ns: Option<u64>,
 }
 
-impl Answer for Found {
+impl Answer for CpuAnswer {
     fn name(&self) -> &'static str {
         "cpu"
     }

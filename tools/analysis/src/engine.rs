@@ -6,7 +6,7 @@
 //! All views of a trace use the engine, so each quantity has one value. Missing events make the same values
 //! unknown in all views, because this depends on the events that a stream can have, not on the analyses.
 
-use super::choice::{Choice, Chosen};
+use super::choice::{Chosen, Part};
 use super::head::Extent;
 use super::interrupts::{Interrupt, Interrupts};
 use super::loss::{Account, Loss};
@@ -69,7 +69,7 @@ pub struct Engine<A: ?Sized> {
     account: Account,
     clock: Clock,
     /// The part of the trace that the analyses receive; all of it, if `None`.
-    choice: Option<Choice>,
+    choice: Option<Part>,
     /// The same, once the begin of the trace is known.
     chosen: Option<Chosen>,
     /// Losses that the last item reported.
@@ -168,7 +168,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
     }
 
     /// Passes only the chosen part of the trace to the analyses. The schedule uses the whole trace.
-    pub fn choose(mut self, choice: &Choice) -> Self {
+    pub fn choose(mut self, choice: &Part) -> Self {
         self.choice = (!choice.is_all()).then(|| choice.clone());
         self
     }

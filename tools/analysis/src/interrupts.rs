@@ -29,7 +29,7 @@ pub struct Interrupts {
     events: Vec<(EventKey, Kind)>,
     /// Interrupts being handled by CPU index, the newest last.
     open: HashMap<usize, Vec<Open>>,
-    sources: Vec<Source>,
+    sources: Vec<InterruptSource>,
     places: HashMap<(bool, i64, Vec<u8>), usize>,
 }
 
@@ -53,7 +53,7 @@ struct Open {
 
 /// Source of interrupts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Source {
+pub struct InterruptSource {
     /// Whether the interrupt is hard; otherwise it is soft.
     pub is_hard: bool,
     /// Number of the interrupt.
@@ -68,7 +68,7 @@ pub struct Interrupt<'a> {
     /// Index of the CPU in the schedule.
     pub cpu: usize,
     /// Source of the interrupt.
-    pub source: &'a Source,
+    pub source: &'a InterruptSource,
     /// Time of the entry, in clock ticks.
     pub from: u64,
     /// Clock ticks from its entry to its exit.
@@ -168,7 +168,7 @@ impl Interrupts {
             .entry((is_hard, number, name.to_vec()))
             .or_insert(next);
         if place == next {
-            self.sources.push(Source {
+            self.sources.push(InterruptSource {
                 is_hard,
                 number,
                 name: printing::text(name).into_owned(),

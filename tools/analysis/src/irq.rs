@@ -3,7 +3,7 @@
 //! Number and duration of the interrupts (`--irq`).
 
 use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
-use super::interrupts::{Interrupt, Interrupts, Source};
+use super::interrupts::{Interrupt, InterruptSource, Interrupts};
 use super::schedule::Schedule;
 use super::text::{more, table};
 use super::{Analysis, Answer, Catalogue, Missing};
@@ -20,7 +20,7 @@ pub struct Irq {
     clock: Clock,
     has_hard: bool,
     has_soft: bool,
-    sources: HashMap<Source, Durations>,
+    sources: HashMap<InterruptSource, Durations>,
 }
 
 impl Irq {
@@ -76,7 +76,7 @@ impl Analysis for Irq {
             let key = |row: &Row| (Reverse(row.durations.total_ns()), row.kind, row.number);
             key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
         });
-        Box::new(Found {
+        Box::new(IrqAnswer {
             percentile_error: PERCENTILE_ERROR,
             hard_recorded: self.has_hard,
             soft_recorded: self.has_soft,
@@ -87,7 +87,7 @@ impl Analysis for Irq {
 
 /// Answer to `--irq`.
 #[derive(Debug, Serialize)]
-struct Found {
+struct IrqAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
     hard_recorded: bool,
@@ -107,7 +107,7 @@ struct Row {
     durations: Durations,
 }
 
-impl Answer for Found {
+impl Answer for IrqAnswer {
     fn name(&self) -> &'static str {
         "irq"
     }
@@ -137,7 +137,7 @@ impl Answer for Found {
     }
 }
 
-impl Found {
+impl IrqAnswer {
     fn table(&self, out: &mut String, rows: usize) -> fmt::Result {
         let heading = format!("{:>10} {:>10}{HEADINGS}  interrupt", "times", "total");
         table(out, &heading, &self.interrupts, rows, |row| {

@@ -6,7 +6,7 @@
 use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
 use super::longest::Longest;
 use super::runners::Runners;
-use super::schedule::{Schedule, Span, State};
+use super::schedule::{Activity, Schedule, Span};
 use super::tasks::Life;
 use super::text::{more, table};
 use super::{Analysis, Answer, Catalogue, Missing};
@@ -100,7 +100,7 @@ impl Latency {
 impl Latency {
     /// Notes that a thread ran.
     fn note(&mut self, span: &Span, schedule: &Schedule) {
-        if let Some(cpu) = span.cpu.filter(|_| span.state == State::Running) {
+        if let Some(cpu) = span.cpu.filter(|_| span.state == Activity::Running) {
             self.runners.entry(cpu).or_default().add(span, schedule);
         }
     }
@@ -140,7 +140,8 @@ impl Analysis for Latency {
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
         self.note(span, schedule);
-        let (State::Runnable { woken }, true, Some(cpu)) = (span.state, span.is_complete, span.cpu)
+        let (Activity::Runnable { woken }, true, Some(cpu)) =
+            (span.state, span.is_complete, span.cpu)
         else {
             return;
         };
@@ -180,7 +181,7 @@ impl Analysis for Latency {
         let range = first
             .zip(last)
             .map_or(0..0, |(first, last)| first..last + 1);
-        Box::new(Found {
+        Box::new(LatencyAnswer {
             percentile_error: PERCENTILE_ERROR,
             wakeups_recorded: self.has_wakeups,
             preempted: Preempted {
@@ -231,7 +232,7 @@ fn rows<T>(waits: Longest<Wait>, clock: Clock, row: impl Fn(Worst, Option<i64>) 
 
 /// Answer to `--latency`.
 #[derive(Debug, Serialize)]
-struct Found {
+struct LatencyAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
     /// Whether wake-ups are in the trace. Otherwise only waits after a preemption are known.
@@ -294,7 +295,7 @@ struct WorstPreempted {
     since_ns: Option<i64>,
 }
 
-impl Answer for Found {
+impl Answer for LatencyAnswer {
     fn name(&self) -> &'static str {
         "latency"
     }
@@ -390,7 +391,7 @@ fn longest<'a>(
     })
 }
 
-impl Found {
+impl LatencyAnswer {
     fn bars(&self, out: &mut String) -> fmt::Result {
         let most = self.histogram.iter().map(|bar| bar.count).max();
         let most = most.unwrap_or(0).max(1);

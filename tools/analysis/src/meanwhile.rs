@@ -4,7 +4,7 @@
 
 use super::delay::{Delay, Thread, What};
 use super::interrupts::Interrupt;
-use super::schedule::{Schedule, Span, State};
+use super::schedule::{Activity, Schedule, Span};
 use super::schedule_events::Switch;
 use super::text::table;
 use super::{bits, key, unit_of, Analysis, Answer, Catalogue, EventKey, Moment};
@@ -147,7 +147,7 @@ impl Analysis for Meanwhile {
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
-        let Some(cpu) = span.cpu.filter(|_| span.state == State::Running) else {
+        let Some(cpu) = span.cpu.filter(|_| span.state == Activity::Running) else {
             return;
         };
         if !self.is_here(schedule.number(cpu)) {

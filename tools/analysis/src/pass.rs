@@ -2,7 +2,7 @@
 
 //! One pass over a trace, in order of time, for all questions.
 
-use super::choice::Choice;
+use super::choice::Part;
 use super::engine::{Ended, Engine};
 use super::head::{Extent, Head};
 use super::loss::{Account, Losses};
@@ -83,7 +83,7 @@ pub fn read<'a>(
     trace: &'a Trace,
     catalogue: &Catalogue<'_>,
     analyses: Vec<SendAnalysis<'a>>,
-    choice: &Choice,
+    choice: &Part,
     progress: impl Fn(u64),
 ) -> system::Result<Answers> {
     let count = analyses.len();
@@ -147,7 +147,7 @@ fn pass<'a>(
     trace: &Trace,
     catalogue: &Catalogue<'_>,
     analyses: Group<'a>,
-    choice: &Choice,
+    choice: &Part,
     progress: impl Fn(u64),
 ) -> system::Result<(Vec<usize>, Ended<dyn Analysis + Send + 'a>)> {
     let (numbers, analyses) = analyses.into_iter().unzip();

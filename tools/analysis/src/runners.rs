@@ -96,14 +96,14 @@ impl Runners {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::State;
+    use crate::schedule::Activity;
 
     fn span(tid: i64, from: u64, to: u64) -> Span {
         Span {
             tid,
             life: 0,
             cpu: Some(0),
-            state: State::Running,
+            state: Activity::Running,
             from,
             to,
             is_complete: true,

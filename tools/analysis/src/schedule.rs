@@ -20,7 +20,7 @@ mod happened;
 pub use happened::Happened;
 
 use super::initial::InitialThreads;
-use super::schedule_events::{self, Kind, Left, Switch};
+use super::schedule_events::{self, Left, ScheduleKind, Switch};
 use super::tasks::{Life, Serial, Tasks};
 use super::whose::{Owner, Whose};
 use super::{ByEvent, Catalogue, EventKey};
@@ -40,7 +40,7 @@ pub(crate) fn is_of_cgroups(metadata: &Metadata) -> bool {
 #[derive(Debug)]
 pub struct Schedule {
     /// Events that the schedule is read from.
-    events: ByEvent<Kind>,
+    events: ByEvent<ScheduleKind>,
     /// By stream class: the contexts that name the thread of an event.
     whose: Vec<Whose>,
     cpus: Vec<Cpu>,
@@ -88,7 +88,7 @@ pub struct Kinds {
 
 /// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum Activity {
     /// The thread runs.
     Running,
     /// The thread is runnable and waits for a CPU: it was woken, or it left its CPU runnable.
@@ -110,7 +110,7 @@ pub struct Span {
     /// Index of the CPU on which the thread ran or which it waited for; `None` if it is not known.
     pub cpu: Option<usize>,
     /// The activity.
-    pub state: State,
+    pub state: Activity,
     /// Begin, in clock ticks.
     pub from: u64,
     /// End, in clock ticks.
@@ -210,7 +210,7 @@ impl Schedule {
 
     /// Returns whether the thread is known to run. An event on another CPU cannot concern a running thread.
     pub fn runs(&self, tid: i64) -> bool {
-        matches!(self.state(tid), Some((State::Running, _)))
+        matches!(self.state(tid), Some((Activity::Running, _)))
     }
 
     /// Returns the threads that are known to run on a whole CPU.
@@ -223,14 +223,14 @@ impl Schedule {
     }
 
     /// Returns the state of a thread and its begin, if they are known.
-    pub fn state(&self, tid: i64) -> Option<(State, u64)> {
+    pub fn state(&self, tid: i64) -> Option<(Activity, u64)> {
         self.tasks.get(tid)?.state
     }
 
     /// Returns the begins of the waits for a CPU that have not ended, or ended with the last event.
     pub fn waits(&self) -> impl Iterator<Item = u64> + '_ {
         let states = self.tasks.all().filter_map(|(_, thread)| thread.state);
-        let waits = states.filter(|(state, _)| matches!(state, State::Runnable { .. }));
+        let waits = states.filter(|(state, _)| matches!(state, Activity::Runnable { .. }));
         waits.map(|(_, from)| from).chain(self.ended_wait)
     }
 
@@ -283,7 +283,7 @@ impl Schedule {
         if first.tid != 0 {
             let thread = self.tasks.thread(first.tid);
             thread.shows(&first.comm);
-            thread.state = (!self.is_of_cgroups).then_some((State::Running, time));
+            thread.state = (!self.is_of_cgroups).then_some((Activity::Running, time));
         }
     }
 
@@ -356,7 +356,7 @@ impl Schedule {
             tid: old,
             life,
             cpu: Some(cpu),
-            state: State::Running,
+            state: Activity::Running,
             from,
             to: time,
             is_complete: true,
@@ -375,7 +375,7 @@ impl Schedule {
         self.change_id(cpu, old, pid, time, spans);
         self.tasks.becomes(old, pid);
         if let Some(thread) = self.tasks.get_mut(pid) {
-            if let Some((State::Running, since)) = &mut thread.state {
+            if let Some((Activity::Running, since)) = &mut thread.state {
                 *since = time;
             }
         }
@@ -396,7 +396,7 @@ impl Schedule {
                 tid: switch.prev_tid,
                 life: self.tasks.life(switch.prev_tid),
                 cpu: Some(cpu),
-                state: State::Running,
+                state: Activity::Running,
                 from,
                 to: time,
                 is_complete: is_begun,
@@ -412,10 +412,10 @@ impl Schedule {
             self.no_longer(switch.next_tid);
         } else if switch.next_tid != 0 {
             let next = self.tasks.thread(switch.next_tid);
-            match next.state.replace((State::Running, time)) {
-                Some((State::Running, _)) | None => {}
+            match next.state.replace((Activity::Running, time)) {
+                Some((Activity::Running, _)) | None => {}
                 Some((state, from)) => {
-                    let waited = matches!(state, State::Runnable { .. });
+                    let waited = matches!(state, Activity::Runnable { .. });
                     self.ended_wait = waited.then_some(from);
                     spans.push(Span {
                         tid: switch.next_tid,
@@ -464,8 +464,8 @@ impl Schedule {
         }
         let thread = self.tasks.thread(tid);
         match thread.state {
-            Some((State::Running | State::Runnable { .. }, _)) => return,
-            Some((state @ State::Blocked(_), from)) => spans.push(Span {
+            Some((Activity::Running | Activity::Runnable { .. }, _)) => return,
+            Some((state @ Activity::Blocked(_), from)) => spans.push(Span {
                 tid,
                 life: thread.life,
                 cpu: None,
@@ -476,7 +476,7 @@ impl Schedule {
             }),
             None => {}
         }
-        thread.state = Some((State::Runnable { woken: true }, time));
+        thread.state = Some((Activity::Runnable { woken: true }, time));
     }
 
     /// Forgets the thread that runs on a CPU.
@@ -493,7 +493,7 @@ impl Schedule {
             tid,
             life,
             cpu: Some(cpu),
-            state: State::Running,
+            state: Activity::Running,
             from,
             to: time,
             is_complete: false,
@@ -504,7 +504,7 @@ impl Schedule {
     fn forget(&mut self, time: u64, spans: &mut Vec<Span>) {
         for (tid, thread) in self.tasks.all_mut() {
             thread.forget_rename();
-            if matches!(thread.state, Some((State::Running, _))) {
+            if matches!(thread.state, Some((Activity::Running, _))) {
                 continue;
             }
             spans.extend(thread.state.take().map(|(state, from)| Span {

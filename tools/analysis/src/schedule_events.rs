@@ -3,13 +3,13 @@
 //! Events of the scheduler, and events of the initial state that describe threads, with the indexes of
 //! their fields.
 
-use super::schedule::State;
+use super::schedule::Activity;
 use super::{integer, key, text, Catalogue, EventKey};
 use ctf::{Event, EventLayout};
 
 /// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum ScheduleKind {
     /// A CPU switches from one task to another.
     Switch(SwitchFields),
     /// A task is woken.
@@ -30,34 +30,34 @@ pub enum Kind {
 pub const THREAD_STATE: &str = "lttng_statedump_process_state";
 
 /// Finds the events of a trace that the schedule is read from.
-pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
-    let of = |name: &str, kind: fn(&EventLayout) -> Option<Kind>| {
+pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, ScheduleKind)> {
+    let of = |name: &str, kind: fn(&EventLayout) -> Option<ScheduleKind>| {
         let layout = catalogue.event(name)?;
         Some((key(layout), kind(layout)?))
     };
-    let wake = |layout: &EventLayout| TaskFields::of(layout).map(Kind::Wake);
-    let rename = |layout: &EventLayout| RenameFields::of(layout).map(Kind::Rename);
+    let wake = |layout: &EventLayout| TaskFields::of(layout).map(ScheduleKind::Wake);
+    let rename = |layout: &EventLayout| RenameFields::of(layout).map(ScheduleKind::Rename);
     [
         of("sched_switch", |layout| {
-            SwitchFields::of(layout).map(Kind::Switch)
+            SwitchFields::of(layout).map(ScheduleKind::Switch)
         }),
         of("sched_waking", wake),
         of("sched_wakeup", wake),
         of("sched_wakeup_new", wake),
         of("sched_process_fork", |layout| {
-            ForkFields::of(layout).map(Kind::Fork)
+            ForkFields::of(layout).map(ScheduleKind::Fork)
         }),
         of("sched_process_exec", |layout| {
-            ExecFields::of(layout).map(Kind::Exec)
+            ExecFields::of(layout).map(ScheduleKind::Exec)
         }),
         of("sched_process_exit", |layout| {
-            TaskFields::of(layout).map(Kind::Exit)
+            TaskFields::of(layout).map(ScheduleKind::Exit)
         }),
         of("task_rename", rename),
         // Name of the event as perf records it.
         of("task:task_rename", rename),
         of(THREAD_STATE, |layout| {
-            StateFields::of(layout).map(Kind::State)
+            StateFields::of(layout).map(ScheduleKind::State)
         }),
     ]
     .into_iter()
@@ -127,10 +127,10 @@ impl Left {
     }
 
     /// Returns the state of the thread after the switch, if it has not ended.
-    pub fn state(self) -> State {
+    pub fn state(self) -> Activity {
         match self.0 {
-            0 | Self::PREEMPTED => State::Runnable { woken: false },
-            _ => State::Blocked(self),
+            0 | Self::PREEMPTED => Activity::Runnable { woken: false },
+            _ => Activity::Blocked(self),
         }
     }
 }

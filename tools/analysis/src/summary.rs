@@ -3,7 +3,7 @@
 //! Overview of a trace, for a report without a question.
 
 use super::busy::{BusyTasks, Task};
-use super::choice::Choice;
+use super::choice::Part;
 use super::durations::{call_duration, Durations};
 use super::head::Head;
 use super::loss::{Content, Losses};
@@ -91,7 +91,7 @@ pub struct Channel {
 impl Summary {
     /// Summarises the chosen part of a trace. Streams have a row only if the whole trace is chosen. Calls
     /// `progress` with the size of each part that was read.
-    pub fn of(dir: &Path, trace: &Trace, choice: &Choice, progress: impl Fn(u64)) -> Result<Self> {
+    pub fn of(dir: &Path, trace: &Trace, choice: &Part, progress: impl Fn(u64)) -> Result<Self> {
         let catalogue = Catalogue::new(&trace.metadata);
         let mut gathered = Gathered {
             probes: probes(&catalogue),

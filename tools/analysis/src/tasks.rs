@@ -12,7 +12,7 @@
 //! - A [`Life`] identifies the time in which an id belongs to one process or thread.
 
 use super::by_id::ById;
-use super::schedule::State;
+use super::schedule::Activity;
 
 /// Unique number of a thread.
 pub type Serial = u64;
@@ -33,7 +33,7 @@ pub struct Thread {
     /// Parent of the process.
     pub parent: Option<i64>,
     /// State and its begin, if they are known.
-    pub state: Option<(State, u64)>,
+    pub state: Option<(Activity, u64)>,
     /// Whether the name is from `task_rename`, with no exec since then.
     pub is_renamed: bool,
     /// The name before the last `task_rename`, until an event shows the new one.

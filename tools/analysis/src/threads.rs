@@ -4,7 +4,7 @@
 //! (`--threads`).
 
 use super::interrupts::{Interrupt, Interrupts};
-use super::schedule::{Schedule, Span, State};
+use super::schedule::{Activity, Schedule, Span};
 use super::schedule_events::{Left, Switch};
 use super::tasks::Life;
 use super::text::{more, or_dash, or_unknown, percent, table};
@@ -112,10 +112,10 @@ impl Analysis for Threads {
         }
         thread.know(span.tid, schedule);
         let sum = match span.state {
-            State::Running => &mut thread.running,
-            State::Runnable { woken: true } => &mut thread.woken,
-            State::Runnable { woken: false } => &mut thread.sent_off,
-            State::Blocked(left) => &mut thread.blocked[left.way()],
+            Activity::Running => &mut thread.running,
+            Activity::Runnable { woken: true } => &mut thread.woken,
+            Activity::Runnable { woken: false } => &mut thread.sent_off,
+            Activity::Blocked(left) => &mut thread.blocked[left.way()],
         };
         *sum = sum.saturating_add(span.ticks());
     }
@@ -147,7 +147,7 @@ impl Analysis for Threads {
             let others = (Reverse(row.running_ns), Reverse(row.runnable_ns), row.tid);
             (Reverse(first), others)
         });
-        Box::new(Found {
+        Box::new(ThreadsAnswer {
             wakeups_recorded: self.has_wakeups,
             switches_missing: self.unexpected,
             threads,
@@ -189,7 +189,7 @@ impl Thread {
 
 /// Answer to `--threads`.
 #[derive(Debug, Serialize)]
-struct Found {
+struct ThreadsAnswer {
     /// Whether wake-ups are in the trace. Otherwise the blocked time includes the time from the wake-up
     /// until the thread ran.
     wakeups_recorded: bool,
@@ -226,7 +226,7 @@ struct Row {
     left: BTreeMap<&'static str, u64>,
 }
 
-impl Answer for Found {
+impl Answer for ThreadsAnswer {
     fn name(&self) -> &'static str {
         "threads"
     }

@@ -3,7 +3,7 @@
 //! Consecutive items of a stream, decoded at once.
 
 use crate::damage::Damage;
-use crate::event::Found;
+use crate::event::FoundEvent;
 use crate::header::PacketAt;
 use crate::link::Link;
 use crate::stream::WINDOW;
@@ -18,7 +18,7 @@ const WINDOWS: usize = 16 << 20;
 const LEAST_WINDOW: usize = 1 << 12;
 
 /// The number of bytes of a window for each event of a batch: the usual size of an event, and about that of a
-/// [`Found`].
+/// [`FoundEvent`].
 const EVENT: usize = 32;
 
 /// Maximum size of the batches of a stream.
@@ -55,7 +55,7 @@ pub(super) struct Batch {
     /// The bytes of the events.
     pub bytes: Vec<u8>,
     /// The events.
-    pub events: Vec<Found>,
+    pub events: Vec<FoundEvent>,
     /// The other items.
     pub marks: Vec<Mark>,
     /// The kind of the item after the batch.
@@ -86,12 +86,12 @@ pub(super) struct Mark {
     /// The time of the item.
     pub time: u64,
     /// The item.
-    pub kind: Kind,
+    pub kind: ItemKind,
 }
 
 /// The kind of an item.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum ItemKind {
     /// A packet begins.
     Packet {
         /// Its header and place.
@@ -140,7 +140,7 @@ impl Batch {
     }
 
     /// Adds an item.
-    pub fn mark(&mut self, time: u64, kind: Kind) {
+    pub fn mark(&mut self, time: u64, kind: ItemKind) {
         self.marks.push(Mark {
             events: self.events.len(),
             time,

@@ -94,7 +94,7 @@ impl Position {
 
 /// The parts of an event, as ranges of the bytes in which it was found.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundEvent {
     /// Clock value.
     pub timestamp: u64,
     /// The index of its layout in its class.
@@ -105,7 +105,7 @@ pub(super) struct Found {
     end: u32,
 }
 
-impl Found {
+impl FoundEvent {
     /// The event of a stream of this class, in the bytes in which it was found.
     pub(super) fn event<'a>(&self, class: &'a StreamClass, bytes: &'a [u8]) -> Option<Event<'a>> {
         let (contexts, payload) = (self.contexts as usize, self.payload as usize);
@@ -178,7 +178,11 @@ impl<'m> Scan<'m> {
     }
 
     /// The next event, which begins at `from` in `bytes`. After a fault the position is the same as before.
-    pub(super) fn find(&mut self, bytes: &[u8], from: usize) -> std::result::Result<Found, Fault> {
+    pub(super) fn find(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+    ) -> std::result::Result<FoundEvent, Fault> {
         let ends = || Fault::Short("the packet ends within an event".to_owned());
         let mut rest = bytes.get(from..).unwrap_or_default();
         let length = from + rest.len();
@@ -210,7 +214,7 @@ impl<'m> Scan<'m> {
         let end = payload + size;
         // No packet has 4 GiB.
         let narrow = |at: usize| u32::try_from(at).map_err(|_| ends());
-        let found = Found {
+        let found = FoundEvent {
             timestamp,
             layout: place,
             contexts: narrow(begin)?,

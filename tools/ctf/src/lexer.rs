@@ -9,13 +9,13 @@ use system::{Error, Result};
 /// A token, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) line: usize,
 }
 
 /// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// An identifier, a number, or names joined by dots.
     Word(String),
     /// A string literal's contents.
@@ -76,11 +76,11 @@ impl<'a> Lexer<'a> {
     }
 
     /// The rest of a string literal, after its opening quote.
-    fn text(&mut self) -> Result<Kind> {
+    fn text(&mut self) -> Result<TokenKind> {
         let mut text = String::new();
         loop {
             match self.bump() {
-                Some('"') => return Ok(Kind::Text(text)),
+                Some('"') => return Ok(TokenKind::Text(text)),
                 Some('\\') => match self.bump() {
                     Some('n') => text.push('\n'),
                     Some('t') => text.push('\t'),
@@ -93,7 +93,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn word(&mut self, first: char) -> Kind {
+    fn word(&mut self, first: char) -> TokenKind {
         let mut word = String::from(first);
         while let Some(&c) = self.rest.peek() {
             if !is_word(c) {
@@ -102,7 +102,7 @@ impl<'a> Lexer<'a> {
             word.push(c);
             self.rest.next();
         }
-        Kind::Word(word)
+        TokenKind::Word(word)
     }
 }
 
@@ -128,7 +128,7 @@ impl Iterator for Lexer<'_> {
                     Err(e) => return Some(Err(e)),
                 },
                 c if is_word(c) => self.word(c),
-                c => Kind::Mark(c),
+                c => TokenKind::Mark(c),
             };
             return Some(Ok(Token { kind, line }));
         }

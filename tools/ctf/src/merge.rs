@@ -10,7 +10,7 @@
 //! Items are decoded in batches. When a stream needs a second batch, the threads of a [`Pool`] begin to fill the next
 //! batch of each stream while its last one is read. On a machine with one CPU there is no pool.
 
-use crate::batch::{Batch, Kind, Limits, Rest};
+use crate::batch::{Batch, ItemKind, Limits, Rest};
 use crate::header::PacketAt;
 use crate::item::Item;
 use crate::metadata::{EventLayout, Metadata};
@@ -364,7 +364,8 @@ impl Stream {
             path: self.files.first().cloned().unwrap_or_default(),
             cause: io::Error::other("the thread that decodes it has ended"),
         };
-        self.batch.mark(self.batch.time, Kind::Failed(Some(error)));
+        self.batch
+            .mark(self.batch.time, ItemKind::Failed(Some(error)));
         self.batch.rest = Rest::Over;
     }
 
@@ -372,7 +373,7 @@ impl Stream {
     fn failed(&mut self) -> Option<Error> {
         let mark = self.batch.marks.get_mut(self.marks)?;
         match &mut mark.kind {
-            Kind::Failed(error) if mark.events == self.events => error.take(),
+            ItemKind::Failed(error) if mark.events == self.events => error.take(),
             _ => None,
         }
     }
@@ -390,7 +391,7 @@ impl Stream {
         self.marks += 1;
         let timestamp = mark.time;
         Some(match &mark.kind {
-            Kind::Packet {
+            ItemKind::Packet {
                 at,
                 link,
                 after_damage,
@@ -403,13 +404,13 @@ impl Stream {
                 let packet = Packet::new(path, metadata, at, link, content, *after_damage);
                 Item::Packet(packet?)
             }
-            Kind::Whole => Item::Whole { timestamp },
-            Kind::Damaged(damage) => Item::Damaged { damage, timestamp },
-            Kind::End { partial, skipped } => Item::End {
+            ItemKind::Whole => Item::Whole { timestamp },
+            ItemKind::Damaged(damage) => Item::Damaged { damage, timestamp },
+            ItemKind::End { partial, skipped } => Item::End {
                 partial: *partial,
                 skipped,
             },
-            Kind::Failed(_) => return None,
+            ItemKind::Failed(_) => return None,
         })
     }
 }

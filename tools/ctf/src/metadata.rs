@@ -4,7 +4,7 @@
 
 use crate::damage::Damage;
 use crate::layouts::EventLayouts;
-use crate::lexer::{Kind, Lexer};
+use crate::lexer::{Lexer, TokenKind};
 use crate::places::Places;
 use crate::tree::{self, Node, Statement};
 use memchr::memmem;
@@ -326,10 +326,10 @@ impl Metadata {
         let mut words = Lexer::new(text)
             .map_while(Result::ok)
             .map(|token| token.kind);
-        words.find(|kind| matches!(kind, Kind::Word(word) if word == "trace"))?;
-        words.find(|kind| matches!(kind, Kind::Word(word) if word == "uuid"))?;
+        words.find(|kind| matches!(kind, TokenKind::Word(word) if word == "trace"))?;
+        words.find(|kind| matches!(kind, TokenKind::Word(word) if word == "uuid"))?;
         match (words.next()?, words.next()?) {
-            (Kind::Mark('='), Kind::Text(uuid)) => uuid.parse().ok(),
+            (TokenKind::Mark('='), TokenKind::Text(uuid)) => uuid.parse().ok(),
             _ => None,
         }
     }

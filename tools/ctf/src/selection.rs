@@ -2,7 +2,7 @@
 
 //! The events that a merge returns. It only counts the other events, in the threads that decode.
 
-use crate::event::Found;
+use crate::event::FoundEvent;
 use crate::metadata::{EventLayout, Metadata, StreamClass};
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Selected {
 
     /// Returns whether an event is selected. Counts it otherwise.
     #[inline]
-    pub fn takes(&mut self, found: &Found) -> bool {
+    pub fn takes(&mut self, found: &FoundEvent) -> bool {
         let Some(selection) = &self.selection else {
             return true;
         };

@@ -2,7 +2,7 @@
 
 //! The items of one stream, in batches.
 
-use crate::batch::{Batch, Kind, Limits, Rest};
+use crate::batch::{Batch, ItemKind, Limits, Rest};
 use crate::header::PacketAt;
 use crate::metadata::Metadata;
 use crate::selection::{Selected, Selection};
@@ -193,7 +193,7 @@ impl Source {
             Next::Packet => self.packet(batch),
             Next::Event => self.events(batch, most),
             Next::End => {
-                batch.mark(self.time, Kind::Whole);
+                batch.mark(self.time, ItemKind::Whole);
                 self.next = Next::Packet;
                 true
             }
@@ -223,10 +223,10 @@ impl Source {
                 Err(error) => {
                     return match reader.damage(error) {
                         Ok(damage) => {
-                            batch.mark(self.time, Kind::Damaged(damage));
+                            batch.mark(self.time, ItemKind::Damaged(damage));
                             true
                         }
-                        Err(error) => self.over(batch, Kind::Failed(Some(error))),
+                        Err(error) => self.over(batch, ItemKind::Failed(Some(error))),
                     };
                 }
             }
@@ -234,7 +234,7 @@ impl Source {
             match self.next_file() {
                 Ok(true) => {}
                 Ok(false) => return self.end(batch),
-                Err(error) => return self.over(batch, Kind::Failed(Some(error))),
+                Err(error) => return self.over(batch, ItemKind::Failed(Some(error))),
             }
         }
         let reader = self.reader.as_ref();
@@ -248,7 +248,7 @@ impl Source {
             .timestamp_end
             .min(self.until.max(header.timestamp_begin));
         let (filled, begin) = reader.filled();
-        let kind = Kind::Packet {
+        let kind = ItemKind::Packet {
             at,
             link,
             after_damage,
@@ -260,7 +260,7 @@ impl Source {
         self.end = at.header.timestamp_end;
         self.is_lossy = link.events_lost > 0;
         if (link.packets_lost > 0 || after_damage) && !self.is_lossy {
-            batch.mark(at.header.timestamp_begin, Kind::Whole);
+            batch.mark(at.header.timestamp_begin, ItemKind::Whole);
         }
         self.behind();
         true
@@ -305,12 +305,12 @@ impl Source {
             }
             Err(error) => match reader.damage(error) {
                 Ok(damage) => {
-                    batch.mark(self.time, Kind::Damaged(damage));
+                    batch.mark(self.time, ItemKind::Damaged(damage));
                     self.next = Next::End;
                     self.time = self.end;
                     most == self.limits.bytes
                 }
-                Err(error) => self.over(batch, Kind::Failed(Some(error))),
+                Err(error) => self.over(batch, ItemKind::Failed(Some(error))),
             },
         }
     }
@@ -321,11 +321,11 @@ impl Source {
         let last = self.reader.as_ref().and_then(StreamReader::last);
         let class = last.and_then(|last| self.metadata.stream(last.header.stream_id));
         let skipped = self.selected.skipped(class);
-        self.over(batch, Kind::End { partial, skipped })
+        self.over(batch, ItemKind::End { partial, skipped })
     }
 
     /// Adds the last item.
-    fn over(&self, batch: &mut Batch, kind: Kind) -> bool {
+    fn over(&self, batch: &mut Batch, kind: ItemKind) -> bool {
         batch.mark(self.time, kind);
         batch.rest = Rest::Over;
         false

@@ -4,7 +4,7 @@
 
 use crate::bytes::{Arrived, Content};
 use crate::damage::Damage;
-use crate::event::{Event, Events, Fault, Found, Position, Scan, LONGEST_HEADER};
+use crate::event::{Event, Events, Fault, FoundEvent, Position, Scan, LONGEST_HEADER};
 use crate::header::{PacketAt, PacketHeaders};
 use crate::link::Link;
 use crate::metadata::{Metadata, StreamClass};
@@ -60,7 +60,7 @@ struct Last {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// In the window.
-    Event(Found),
+    Event(FoundEvent),
     /// The packet has no more events.
     End,
     /// The event needs a window that is longer than the limit.
@@ -518,7 +518,7 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
     /// window, together with the header of the event after them.
     pub(super) fn find_loaded(
         &mut self,
-        found: &mut Vec<Found>,
+        found: &mut Vec<FoundEvent>,
         most: usize,
         selected: &mut Selected,
     ) {

@@ -2,7 +2,7 @@
 
 //! The syntax of TSDL: statements that end with `;`, and blocks of statements in braces.
 
-use crate::lexer::{Kind, Lexer};
+use crate::lexer::{Lexer, TokenKind};
 use system::{Error, Result};
 
 /// The maximum depth of blocks within blocks.
@@ -88,20 +88,20 @@ fn statements(lexer: &mut Lexer<'_>, depth: usize) -> Result<(Vec<Statement>, Op
             open.line = token.line;
         }
         let node = match token.kind {
-            Kind::Mark('{') if depth == DEPTH => {
+            TokenKind::Mark('{') if depth == DEPTH => {
                 return Err(open.error("blocks within blocks, too deep"));
             }
-            Kind::Mark('{') => match statements(lexer, depth + 1)? {
+            TokenKind::Mark('{') => match statements(lexer, depth + 1)? {
                 (block, Some(_)) => Node::Block(block),
                 (_, None) => return Err(open.error("a block without end")),
             },
-            Kind::Mark('}') => {
+            TokenKind::Mark('}') => {
                 if !open.nodes.is_empty() {
                     done.push(open);
                 }
                 return Ok((done, Some(token.line)));
             }
-            Kind::Mark(';') => {
+            TokenKind::Mark(';') => {
                 let next = Statement {
                     nodes: Vec::new(),
                     line: token.line,
@@ -109,9 +109,9 @@ fn statements(lexer: &mut Lexer<'_>, depth: usize) -> Result<(Vec<Statement>, Op
                 done.push(std::mem::replace(&mut open, next));
                 continue;
             }
-            Kind::Mark(c) => Node::Mark(c),
-            Kind::Word(word) => Node::Word(word),
-            Kind::Text(text) => Node::Text(text),
+            TokenKind::Mark(c) => Node::Mark(c),
+            TokenKind::Word(word) => Node::Word(word),
+            TokenKind::Text(text) => Node::Text(text),
         };
         open.nodes.push(node);
     }

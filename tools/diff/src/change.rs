@@ -5,7 +5,7 @@
 use crate::extent::Extent;
 use crate::gather::{Figures, Gathered, Window};
 use crate::rank_sum::p_value;
-use crate::Kind;
+use crate::NameKind;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub struct Compared {
     /// Number of tests.
     pub tests: usize,
     /// Rows by kind and name. Names with changes that exceed the variation are first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<NameChanges>,
 }
 
 /// One of the traces.
@@ -49,9 +49,9 @@ pub struct Compare {
 
 /// Changes of the quantities of a name.
 #[derive(Debug, Serialize)]
-pub struct Row {
+pub struct NameChanges {
     /// Kind of thing that has the name.
-    pub kind: Kind,
+    pub kind: NameKind,
     /// The name.
     pub name: String,
     /// Its quantities.
@@ -142,7 +142,7 @@ impl Quantity {
 pub fn compare(traces: &[(&Path, Extent, Gathered, u64)], width: u64) -> Compared {
     let [a, b] = [&traces[0], &traces[1]];
     let keys: BTreeSet<_> = a.2.names.keys().chain(b.2.names.keys()).collect();
-    let mut rows: Vec<Row> = keys
+    let mut rows: Vec<NameChanges> = keys
         .into_iter()
         .map(|key| {
             let figures =
@@ -152,7 +152,7 @@ pub fn compare(traces: &[(&Path, Extent, Gathered, u64)], width: u64) -> Compare
                 .any(|(figures, ..)| figures.is_some_and(|figures| figures.durations.is_some()));
             let quantities = Quantity::ALL.iter().take(if is_timed { 4 } else { 1 });
             let changes = quantities.map(|quantity| change(*quantity, figures));
-            Row {
+            NameChanges {
                 kind: key.0,
                 name: key.1.clone(),
                 changes: changes.collect(),
@@ -167,7 +167,7 @@ pub fn compare(traces: &[(&Path, Extent, Gathered, u64)], width: u64) -> Compare
         change.exceeds = p_value <= ERROR / tests as f64;
     }
     rows.sort_by(|a, b| {
-        let exceeds = |row: &Row| row.changes.iter().any(|change| change.exceeds);
+        let exceeds = |row: &NameChanges| row.changes.iter().any(|change| change.exceeds);
         let by_weight = weight(b).total_cmp(&weight(a));
         let by_mark = exceeds(b).cmp(&exceeds(a));
         a.kind
@@ -193,7 +193,7 @@ pub fn compare(traces: &[(&Path, Extent, Gathered, u64)], width: u64) -> Compare
 }
 
 /// Returns the change in the time of a name. If the name has no time, returns the change in its count.
-fn weight(row: &Row) -> f64 {
+fn weight(row: &NameChanges) -> f64 {
     let change = row.changes.get(1).or(row.changes.first());
     change.map_or(0.0, |change| {
         (change.b.unwrap_or(0.0) - change.a.unwrap_or(0.0)).abs()

@@ -8,7 +8,7 @@
 //! five numbers for each window of a name.
 
 use crate::extent::Extent;
-use crate::Kind;
+use crate::NameKind;
 use analysis::durations::Durations;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -51,13 +51,13 @@ pub struct Window {
 /// The figures of a trace.
 pub struct Gathered {
     /// By kind and name.
-    pub names: HashMap<(Kind, String), Figures>,
+    pub names: HashMap<(NameKind, String), Figures>,
     /// Windows in which events may be missing. They do not count.
     pub lossy: Vec<bool>,
     extent: Extent,
     /// Length of a window.
     width: u64,
-    kinds: HashMap<Kind, usize>,
+    kinds: HashMap<NameKind, usize>,
 }
 
 impl Gathered {
@@ -91,7 +91,7 @@ impl Gathered {
         }
     }
 
-    fn add(&mut self, kind: Kind, name: &str, ns: i64, duration: Option<u64>) {
+    fn add(&mut self, kind: NameKind, name: &str, ns: i64, duration: Option<u64>) {
         let window = self.window(ns.saturating_add_unsigned(duration.unwrap_or(0)));
         // Most names are known.
         let mut key = (kind, name.to_owned());
@@ -115,7 +115,7 @@ impl Gathered {
 }
 
 impl Figures {
-    fn add(&mut self, kind: Kind, window: usize, duration: Option<u64>) {
+    fn add(&mut self, kind: NameKind, window: usize, duration: Option<u64>) {
         // There may be thousands of thread names, and hundreds of calls.
         let new = || match kind.has_many_names() {
             true => Durations::coarse(),
@@ -184,7 +184,7 @@ enum Says {
     /// Returns of a probed function, with the name of the event.
     Probed(String),
     /// Intervals of threads.
-    Threads(Kind),
+    Threads(NameKind),
 }
 
 impl Gather {
@@ -213,9 +213,9 @@ impl Rows for Gather {
             "syscalls" => (Says::Calls, "name", ""),
             "interrupts" => (Says::Interrupts, "name", "kind"),
             "samples" => (Says::Samples, "function", "tid"),
-            "slices" => (Says::Threads(Kind::Running), "comm", ""),
-            "wakeups" => (Says::Threads(Kind::Woken), "comm", ""),
-            "offcpu" => (Says::Threads(Kind::Waiting), "comm", ""),
+            "slices" => (Says::Threads(NameKind::Running), "comm", ""),
+            "wakeups" => (Says::Threads(NameKind::Woken), "comm", ""),
+            "offcpu" => (Says::Threads(NameKind::Waiting), "comm", ""),
             "losses" => (Says::Losses, "", ""),
             RETURN => (Says::Returns, "func", ""),
             _ if place("duration_ns").is_some() => (Says::Probed(name.to_owned()), "", ""),
@@ -263,23 +263,25 @@ impl Rows for Gather {
                 };
                 let at = u64::try_from(i128::from(ns) - self.epoch).unwrap_or(0);
                 match self.symbols.kernel(at, *address as u64) {
-                    Some(symbol) => to.add(Kind::FunctionCalls, &symbol.name, begin(), duration),
+                    Some(symbol) => {
+                        to.add(NameKind::FunctionCalls, &symbol.name, begin(), duration)
+                    }
                     None => {
                         let name = format!("{address:#x}");
-                        to.add(Kind::FunctionCalls, &name, begin(), duration);
+                        to.add(NameKind::FunctionCalls, &name, begin(), duration);
                     }
                 }
             }
-            (Says::Probed(name), _) => to.add(Kind::FunctionCalls, name, begin(), duration),
+            (Says::Probed(name), _) => to.add(NameKind::FunctionCalls, name, begin(), duration),
             (Says::Losses, _) => to.lose(ns, duration.unwrap_or(0)),
-            (Says::Calls, _) => to.add(Kind::Calls, name, ns, duration),
+            (Says::Calls, _) => to.add(NameKind::Calls, name, ns, duration),
             (Says::Interrupts, Cell::Text(kind)) if kind == "soft" => {
-                to.add(Kind::Softirqs, name, ns, duration);
+                to.add(NameKind::Softirqs, name, ns, duration);
             }
-            (Says::Interrupts, _) => to.add(Kind::Interrupts, name, ns, duration),
+            (Says::Interrupts, _) => to.add(NameKind::Interrupts, name, ns, duration),
             // Samples of idle CPUs do not count.
             (Says::Samples, Cell::Integer(0)) => {}
-            (Says::Samples, _) => to.add(Kind::Functions, name, ns, None),
+            (Says::Samples, _) => to.add(NameKind::Functions, name, ns, None),
             (Says::Threads(kind), _) => to.add(*kind, name, ns, duration),
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 //! A comparison as a page for a browser, without script and network.
 
-use crate::change::{Compared, Row};
+use crate::change::{Compared, NameChanges};
 use std::fmt::{self, Write};
 use terminal::printable;
 
@@ -45,7 +45,7 @@ impl Compared {
     }
 }
 
-fn table(rows: &[Row], out: &mut String) -> fmt::Result {
+fn table(rows: &[NameChanges], out: &mut String) -> fmt::Result {
     let heading = rows.first().map_or("", |row| row.kind.heading());
     let marked = rows.iter().flat_map(|row| &row.changes);
     let marked = marked.filter(|change| change.exceeds).count();

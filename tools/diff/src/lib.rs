@@ -16,7 +16,7 @@ mod html;
 mod rank_sum;
 mod text;
 
-pub use change::{Change, Compared, Quantity, Row};
+pub use change::{Change, Compared, NameChanges, Quantity};
 
 use analysis::loss::Losses;
 use anyhow::{bail, Context};
@@ -38,7 +38,7 @@ const MOST_WINDOWS: u64 = 1000;
 /// Kind of thing that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum NameKind {
     /// System calls, by name.
     Calls,
     /// Intervals in which threads ran, by thread name.
@@ -57,7 +57,7 @@ pub enum Kind {
     FunctionCalls,
 }
 
-impl Kind {
+impl NameKind {
     fn has_many_names(self) -> bool {
         matches!(
             self,

@@ -2,12 +2,12 @@
 
 //! A comparison as text.
 
-use crate::change::{Change, Compare, Compared, Quantity, Row, ERROR, LEAST_WINDOWS};
-use crate::Kind;
+use crate::change::{Change, Compare, Compared, NameChanges, Quantity, ERROR, LEAST_WINDOWS};
+use crate::NameKind;
 use std::fmt::{self, Write};
 use terminal::{duration, printable};
 
-impl Kind {
+impl NameKind {
     pub(crate) fn heading(self) -> &'static str {
         match self {
             Self::Calls => "System calls",
@@ -126,7 +126,7 @@ impl Compare {
     }
 }
 
-fn table(rows: &[Row], names: usize, out: &mut String) -> fmt::Result {
+fn table(rows: &[NameChanges], names: usize, out: &mut String) -> fmt::Result {
     let Some(kind) = rows.first().map(|row| row.kind) else {
         return Ok(());
     };

@@ -3,7 +3,7 @@
 //! Choice of the part of a trace to export.
 
 use crate::ftrace;
-use analysis::choice::Choice as Part;
+use analysis::choice::Part;
 use analysis::{key, EventKey};
 use anyhow::bail;
 use control::events::{self, Event};

@@ -4,7 +4,7 @@
 //! `rtrace export flamegraph`: the flame graph itself.
 
 use super::format::{Format, Loss, Now, Task};
-use analysis::schedule::{Schedule, Span, State};
+use analysis::schedule::{Activity, Schedule, Span};
 use analysis::tasks::Life;
 use analysis::unit_of;
 use ctf::{Clock, Event, Metadata};
@@ -157,7 +157,10 @@ impl Format for Folded {
         };
         let thread = (switch.prev_tid, now.schedule.life(switch.prev_tid));
         self.blocked.remove(&thread);
-        let is_blocked = matches!(now.schedule.state(thread.0), Some((State::Blocked(_), _)));
+        let is_blocked = matches!(
+            now.schedule.state(thread.0),
+            Some((Activity::Blocked(_), _))
+        );
         if is_blocked && self.fold(event, now).map_err(io::Error::other)? {
             self.blocked.insert(thread, self.line.clone());
         }
@@ -168,7 +171,7 @@ impl Format for Folded {
     fn span(&mut self, span: &Span, _schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
         let is_off = matches!(
             span.state,
-            State::Blocked(_) | State::Runnable { woken: true }
+            Activity::Blocked(_) | Activity::Runnable { woken: true }
         );
         if is_off && span.is_complete {
             if let Some(line) = self.blocked.get(&(span.tid, span.life)) {

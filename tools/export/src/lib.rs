@@ -57,7 +57,7 @@ use text::Text;
 
 /// A format that takes the events in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventFormat {
     /// Perfetto's protobuf.
     Perfetto,
     /// Chrome's JSON.
@@ -82,7 +82,7 @@ pub enum Kind {
     PerfScript,
 }
 
-impl Kind {
+impl EventFormat {
     fn format<'a>(
         self,
         dir: &Path,
@@ -189,7 +189,12 @@ pub fn lttng(dir: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 /// Writes a trace in one pass to a file or a pipe.
-pub fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyhow::Result<()> {
+pub fn stream(
+    dir: &Path,
+    kind: EventFormat,
+    target: &Target,
+    choice: &Choice,
+) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let mut choice = choice.clone();
     if choice.patterns.is_empty() && kind.is_of_samples() {
@@ -203,7 +208,7 @@ pub fn stream(dir: &Path, kind: Kind, target: &Target, choice: &Choice) -> anyho
     let chosen = choice.events(&trace.metadata)?;
     let format = kind.format(dir, &trace.metadata, &chosen);
     let mut format = format.with_context(|| dir.display().to_string())?;
-    let mut output = target.open(!matches!(kind, Kind::Perfetto | Kind::Pprof))?;
+    let mut output = target.open(!matches!(kind, EventFormat::Perfetto | EventFormat::Pprof))?;
     kind.say_what_is_missing(&trace.metadata);
     let bar = progress::reading(trace.bytes)?;
     let progress = |bytes| {

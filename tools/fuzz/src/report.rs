@@ -3,7 +3,7 @@
 //! The part of `rtrace report` that reads a trace.
 
 use crate::walk::Contents;
-use analysis::choice::Choice;
+use analysis::choice::Part;
 use analysis::summary::Summary;
 use ctf::{Item, Metadata};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
         recording: None,
         damages: Vec::new(),
     };
-    let summary = Summary::of(Path::new("dir"), &trace, &Choice::default(), |_| ());
+    let summary = Summary::of(Path::new("dir"), &trace, &Part::default(), |_| ());
     let summary = summary.expect("what the walk could read");
     assert_eq!(summary.head.packets, packets);
     assert_eq!(summary.losses.recorded, events);

@@ -3,7 +3,7 @@
 //! A receiver's address, and the connection to it.
 
 use crate::resolve::resolve;
-use crate::stream::{Address, Stream};
+use crate::stream::{Address, StreamSocket};
 use crate::tls::{ClientTls, Credentials, ServerTls};
 use crate::trouble::Trouble;
 use crate::wire::Wire;
@@ -85,7 +85,7 @@ impl Peer {
         address.check(&self.security)?;
         let addresses = match address {
             Address::Unix(path) => {
-                let stream = Stream::connect(path)?;
+                let stream = StreamSocket::connect(path)?;
                 stream.check_user()?;
                 return Ok(Wire::plain(stream, stop)?);
             }

@@ -11,11 +11,11 @@ use crate::peer::Security;
 use crate::quota::{Quota, FILE};
 use crate::reception::{trouble_of, Reception};
 use crate::relay::Relay;
-use crate::slots::{Kind, Slot, Slots};
+use crate::slots::{ConnectionKind, Slot, Slots};
 use crate::socket::PATIENCE;
-use crate::stream::{Listener, PeerId, Stream};
+use crate::stream::{Listener, PeerId, StreamSocket};
 use crate::tls::ServerTls;
-use crate::traces::{Found, Traces};
+use crate::traces::{ReceivedTrace, Traces};
 use crate::trouble::Trouble;
 use crate::wire::Wire;
 use crate::Notice;
@@ -87,7 +87,7 @@ impl Receiver {
 
     /// Serves a connection that the caller made, until its end.
     pub fn attend(&self, stream: UnixStream) -> std::result::Result<(), Trouble> {
-        let stream = Stream::from(stream);
+        let stream = StreamSocket::from(stream);
         let slot = self.slots.take(&stream, PeerId::User(0))?;
         self.serve(stream, &slot, "a connection")
     }
@@ -148,7 +148,7 @@ impl Receiver {
     fn spawn<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
-        stream: Stream,
+        stream: StreamSocket,
         peer: PeerId,
         from: String,
     ) -> io::Result<()> {
@@ -167,7 +167,7 @@ impl Receiver {
 
     fn serve(
         &self,
-        stream: Stream,
+        stream: StreamSocket,
         slot: &Slot<'_>,
         from: &str,
     ) -> std::result::Result<(), Trouble> {
@@ -175,11 +175,11 @@ impl Receiver {
         let mut wire = Wire::plain(stream, None)?;
         let served = self.greet(&mut wire).and_then(|hello| match hello {
             Hello::Send(sent) => {
-                slot.is_now(Kind::Sender)?;
+                slot.is_now(ConnectionKind::Sender)?;
                 self.receive(&mut wire, &socket, &sent, from)
             }
             Hello::Watch { trace } => {
-                slot.is_now(Kind::Watcher)?;
+                slot.is_now(ConnectionKind::Watcher)?;
                 self.show(&mut wire, trace.as_deref())
             }
         });
@@ -216,7 +216,7 @@ impl Receiver {
     fn receive(
         &self,
         wire: &mut Wire,
-        socket: &Stream,
+        socket: &StreamSocket,
         sent: &Sent,
         from: &str,
     ) -> std::result::Result<(), Trouble> {
@@ -252,7 +252,7 @@ impl Receiver {
             return Err(Trouble::lasting(what));
         }
         wire.be_patient()?;
-        let Found {
+        let ReceivedTrace {
             name,
             uuid,
             progress,

@@ -2,7 +2,7 @@
 
 //! The open connections, and their maximum number: of each kind, and of each peer.
 
-use crate::stream::{PeerId, Stream};
+use crate::stream::{PeerId, StreamSocket};
 use crate::trouble::Trouble;
 use rustix::net::Shutdown;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The kind of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ConnectionKind {
     /// A connection before its hello.
     New,
     /// A connection of a sender.
@@ -20,7 +20,7 @@ pub enum Kind {
     Watcher,
 }
 
-impl Kind {
+impl ConnectionKind {
     /// Maximum number of connections of this kind, and of one peer among them.
     pub const fn most(self) -> (usize, usize) {
         match self {
@@ -52,9 +52,9 @@ struct Inner {
 
 #[derive(Debug)]
 struct Open {
-    socket: Stream,
+    socket: StreamSocket,
     peer: PeerId,
-    kind: Kind,
+    kind: ConnectionKind,
 }
 
 /// The slot of a connection. The drop frees it.
@@ -66,15 +66,15 @@ pub struct Slot<'a> {
 
 impl Slots {
     /// Takes a slot for a new connection.
-    pub fn take(&self, socket: &Stream, peer: PeerId) -> io::Result<Slot<'_>> {
+    pub fn take(&self, socket: &StreamSocket, peer: PeerId) -> io::Result<Slot<'_>> {
         let mut inner = self.lock();
-        inner.check(Kind::New, peer)?;
+        inner.check(ConnectionKind::New, peer)?;
         inner.count += 1;
         let number = inner.count;
         let open = Open {
             socket: socket.try_clone()?,
             peer,
-            kind: Kind::New,
+            kind: ConnectionKind::New,
         };
         inner.open.insert(number, open);
         Ok(Slot {
@@ -98,7 +98,7 @@ impl Slots {
 
 impl Inner {
     /// Fails if the maximum number of this kind is reached.
-    fn check(&self, kind: Kind, peer: PeerId) -> Result<(), Trouble> {
+    fn check(&self, kind: ConnectionKind, peer: PeerId) -> Result<(), Trouble> {
         let (most, most_of_peer) = kind.most();
         let same = || self.open.values().filter(|open| open.kind == kind);
         let of_peer = same().filter(|open| open.peer == peer).count();
@@ -114,7 +114,7 @@ impl Inner {
 
 impl Slot<'_> {
     /// Sets the kind of the connection.
-    pub fn is_now(&self, kind: Kind) -> Result<(), Trouble> {
+    pub fn is_now(&self, kind: ConnectionKind) -> Result<(), Trouble> {
         let mut inner = self.slots.lock();
         let open = inner.open.get(&self.number);
         if let Some(peer) = open.map(|open| open.peer) {
@@ -143,15 +143,15 @@ mod tests {
     fn limits_by_kind_and_by_peer() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let socket = Stream::from(socket);
+        let socket = StreamSocket::from(socket);
         let slots = Slots::default();
         let take = |user| slots.take(&socket, PeerId::User(user));
-        let (most, of_peer) = Kind::New.most();
+        let (most, of_peer) = ConnectionKind::New.most();
         let full: Vec<_> = (0..of_peer).map(|_| take(0).unwrap()).collect();
         let error = take(0).unwrap_err().to_string();
         assert!(error.contains("too many new connections"), "{error}");
         // A connection whose kind is known leaves its slot to a new one.
-        full[0].is_now(Kind::Watcher).unwrap();
+        full[0].is_now(ConnectionKind::Watcher).unwrap();
         let last = take(0).unwrap();
         let _others: Vec<_> = (of_peer..most)
             .map(|n| take(1 + (n / of_peer) as u32).unwrap())

@@ -5,7 +5,7 @@
 //! It never blocks. Readers and writers wait here: for the time of the peer's patience at most, and only for a
 //! short time after a signal to stop.
 
-use crate::stream::Stream;
+use crate::stream::StreamSocket;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::ioctl_fionbio;
 use rustix::io::Errno;
@@ -31,7 +31,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 
 /// A socket for reading and writing.
 pub struct Socket {
-    pub stream: Stream,
+    pub stream: StreamSocket,
     /// Readable when the program is to stop.
     stop: Option<OwnedFd>,
     /// Whether it is readable.
@@ -46,7 +46,7 @@ pub struct Socket {
 
 impl Socket {
     /// Makes the socket non-blocking. The kernel gives up a peer that is unreachable.
-    pub fn new(stream: Stream, stop: Option<OwnedFd>) -> io::Result<Self> {
+    pub fn new(stream: StreamSocket, stop: Option<OwnedFd>) -> io::Result<Self> {
         ioctl_fionbio(&stream, true)?;
         if !stream.is_local {
             set_tcp_nodelay(&stream, true)?;

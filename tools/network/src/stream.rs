@@ -53,7 +53,7 @@ impl<'a> Address<'a> {
 
 /// A connected socket.
 #[derive(Debug)]
-pub struct Stream {
+pub struct StreamSocket {
     fd: OwnedFd,
     /// Whether it is a Unix socket.
     pub is_local: bool,
@@ -68,7 +68,7 @@ pub enum PeerId {
     User(u32),
 }
 
-impl Stream {
+impl StreamSocket {
     /// Connects to the Unix socket at a path.
     pub fn connect(path: &Path) -> io::Result<Self> {
         // A blocking connect would wait for a receiver whose queue is full.
@@ -110,7 +110,7 @@ impl Stream {
     }
 }
 
-impl From<UnixStream> for Stream {
+impl From<UnixStream> for StreamSocket {
     fn from(stream: UnixStream) -> Self {
         Self {
             fd: stream.into(),
@@ -119,7 +119,7 @@ impl From<UnixStream> for Stream {
     }
 }
 
-impl From<TcpStream> for Stream {
+impl From<TcpStream> for StreamSocket {
     fn from(stream: TcpStream) -> Self {
         Self {
             fd: stream.into(),
@@ -128,13 +128,13 @@ impl From<TcpStream> for Stream {
     }
 }
 
-impl Read for &Stream {
+impl Read for &StreamSocket {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         Ok(recv(&self.fd, bytes, RecvFlags::empty())?.0)
     }
 }
 
-impl Write for &Stream {
+impl Write for &StreamSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(send(&self.fd, bytes, SendFlags::NOSIGNAL)?)
     }
@@ -144,7 +144,7 @@ impl Write for &Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for StreamSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -176,7 +176,7 @@ impl Listener {
     }
 
     /// Accepts a connection. Returns its other end, and the name of that for messages.
-    pub fn accept(&self) -> io::Result<(Stream, PeerId, String)> {
+    pub fn accept(&self) -> io::Result<(StreamSocket, PeerId, String)> {
         match self {
             Self::Tcp(tcp) => {
                 let (stream, from) = tcp.accept()?;
@@ -187,7 +187,7 @@ impl Listener {
                 ))
             }
             Self::Unix(unix, _) => {
-                let stream = Stream::from(unix.accept()?.0);
+                let stream = StreamSocket::from(unix.accept()?.0);
                 let peer = socket_peercred(&stream)?;
                 let (user, process) = (peer.uid.as_raw(), peer.pid.as_raw_nonzero());
                 let from = format!("user {user}, process {process}");
@@ -238,5 +238,6 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
 
 fn is_abandoned(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    is_socket && Stream::connect(path).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+    is_socket
+        && StreamSocket::connect(path).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
 }

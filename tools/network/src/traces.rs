@@ -4,7 +4,7 @@
 
 use crate::hello::Sent;
 use crate::progress::Progress;
-use crate::stream::Stream;
+use crate::stream::StreamSocket;
 use crate::trouble::Trouble;
 use rustix::net::Shutdown;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Active {
-    socket: Stream,
+    socket: StreamSocket,
     uuid: Uuid,
     progress: Arc<Progress>,
     /// Its number among all connections so far.
@@ -43,7 +43,7 @@ struct Active {
 
 /// A trace that is being received, for a watcher.
 #[derive(Debug)]
-pub struct Found {
+pub struct ReceivedTrace {
     /// Its name.
     pub name: String,
     /// Its identity.
@@ -64,7 +64,7 @@ pub struct Claim {
 impl Traces {
     /// Takes a trace for a connection. Ends a previous connection that has it: its sender has lost that
     /// connection and does not return to it.
-    pub fn claim(self: &Arc<Self>, sent: &Sent, socket: &Stream) -> Result<Claim, Trouble> {
+    pub fn claim(self: &Arc<Self>, sent: &Sent, socket: &StreamSocket) -> Result<Claim, Trouble> {
         let name = &*sent.name();
         let socket = socket.try_clone()?;
         let until = Instant::now() + LET_GO;
@@ -104,7 +104,7 @@ impl Traces {
 
     /// Finds a trace that is being received: the one with this name, or one of the machine with this name. If
     /// there are several, the last one to begin. Waits up to `time` for it.
-    pub fn find(&self, wanted: Option<&str>, time: Duration) -> Option<Found> {
+    pub fn find(&self, wanted: Option<&str>, time: Duration) -> Option<ReceivedTrace> {
         let fits = |(name, active): &(&String, &Active)| match wanted {
             None => true,
             Some(wanted) => name.strip_prefix(wanted).is_some_and(|rest| {
@@ -114,7 +114,7 @@ impl Traces {
         let find = |inner: &Inner| {
             let fitting = inner.active.iter().filter(fits);
             let last = fitting.max_by_key(|(_, active)| active.place);
-            last.map(|(name, active)| Found {
+            last.map(|(name, active)| ReceivedTrace {
                 name: name.clone(),
                 uuid: active.uuid,
                 progress: Arc::clone(&active.progress),

@@ -7,7 +7,7 @@
 
 use crate::message::Message;
 use crate::socket::{Socket, GRACE};
-use crate::stream::Stream;
+use crate::stream::StreamSocket;
 use crate::trouble::Trouble;
 use rustix::event::PollFlags;
 use rustix::fs::sendfile;
@@ -35,7 +35,7 @@ pub struct Wire {
 
 impl Wire {
     /// A connection without encryption. `stop` becomes readable when the program is to stop.
-    pub fn plain(stream: Stream, stop: Option<OwnedFd>) -> io::Result<Self> {
+    pub fn plain(stream: StreamSocket, stop: Option<OwnedFd>) -> io::Result<Self> {
         let block = if stream.is_local { BLOCK } else { 0 };
         Ok(Self {
             socket: Socket::new(stream, stop)?,

@@ -15,7 +15,7 @@ pub struct Calls(Pairs<()>);
 
 /// A call that has ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
+pub struct EndedCall {
     /// The calling thread: its id, and the life of this id.
     pub thread: (i64, Life),
     /// The place of its name.
@@ -43,13 +43,13 @@ impl Calls {
     }
 
     /// Takes one of these events. Returns the call that ends with it, if one does.
-    pub fn event(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Option<Call> {
+    pub fn event(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Option<EndedCall> {
         let seen = self.0.event(event, now)?;
         if seen.is_entry {
             self.0.begin(seen.name, (), now);
         }
         let (task, begun) = (now.task?, seen.begun?);
-        Some(Call {
+        Some(EndedCall {
             thread: (task.tid, task.life),
             call: begun.name as u32,
             from: begun.since,

@@ -8,10 +8,10 @@ use super::marks::Marks;
 use super::moments::Moments;
 use super::stacks::Stacks;
 use super::threads::Threads;
-use analysis::interrupts::{Interrupt, Source};
+use analysis::interrupts::{Interrupt, InterruptSource};
 use analysis::loss::Loss;
 use analysis::recent::Recent;
-use analysis::schedule::{Schedule, Span, State};
+use analysis::schedule::{Activity, Schedule, Span};
 use analysis::schedule_events::Switch;
 use analysis::{Analysis, Answer, Catalogue, EventKey, Moment, SendAnalysis};
 use ctf::Event;
@@ -49,8 +49,8 @@ pub struct Timeline {
     /// The system calls.
     pub calls: Calls,
     /// Sources of interrupts, by place.
-    pub interrupts: Vec<Source>,
-    interrupt_places: HashMap<Source, u32>,
+    pub interrupts: Vec<InterruptSource>,
+    interrupt_places: HashMap<InterruptSource, u32>,
     /// Intervals in which events may be missing.
     pub gaps: Vec<Loss>,
     /// The call stacks.
@@ -201,7 +201,7 @@ impl Analysis for Gather<'_> {
         let cpu = span.cpu.map(|cpu| self.cpu_place(cpu, schedule));
         let number = span.cpu.map_or(0, |cpu| schedule.number(cpu) + 1);
         let doing = match span.state {
-            State::Running => {
+            Activity::Running => {
                 self.0.threads.ran(thread, span.ticks());
                 if let Some(cpu) = cpu {
                     let lane = Lane::Tasks(cpu);
@@ -209,12 +209,12 @@ impl Analysis for Gather<'_> {
                 }
                 RUNNING
             }
-            State::Runnable { woken: true } => {
+            Activity::Runnable { woken: true } => {
                 self.0.moments.waited(thread, span.from, span.to);
                 WOKEN
             }
-            State::Runnable { woken: false } => SENT_OFF,
-            State::Blocked(left) => BLOCKED + left.way() as u32,
+            Activity::Runnable { woken: false } => SENT_OFF,
+            Activity::Blocked(left) => BLOCKED + left.way() as u32,
         };
         let value = (number << 4) | doing;
         let lane = Lane::States(thread);

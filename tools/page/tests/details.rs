@@ -2,7 +2,7 @@
 
 //! A part of a trace, read alone, has the same slices and events as a pass over the whole trace.
 
-use analysis::choice::Choice;
+use analysis::choice::Part;
 use analysis::{pass, Catalogue};
 use base64::prelude::{Engine, BASE64_STANDARD};
 use flate2::read::ZlibDecoder;
@@ -66,7 +66,7 @@ fn gather(dir: &Path, trace: &Trace, limit: usize) -> (Timeline, u64, u64) {
         trace,
         &catalogue,
         vec![timeline.gather()],
-        &Choice::default(),
+        &Part::default(),
         |_| (),
     )
     .unwrap();

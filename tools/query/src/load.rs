@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use store::Trace;
 use system::printing::text;
-use tables::{Cell, Column, Kind, Rows};
+use tables::{Cell, Column, ColumnKind, Rows};
 use terminal::progress;
 
 /// Columns that the query names, by table. All names are in lower case.
@@ -159,7 +159,7 @@ impl Drop for Sender {
 /// A table that rows are added to.
 struct Table<'c> {
     insert: Statement<'c>,
-    kinds: Vec<Kind>,
+    kinds: Vec<ColumnKind>,
     /// Whether each of the columns [`PLACE`] is needed.
     place: [bool; 3],
 }
@@ -194,7 +194,7 @@ fn add(
             };
             for (cell, kind) in cells.by_ref().take(count).zip(&table.kinds) {
                 match kind {
-                    Kind::Time => bind(&days.time(ns))?,
+                    ColumnKind::Time => bind(&days.time(ns))?,
                     _ => bind(&Stored(&cell))?,
                 }
             }

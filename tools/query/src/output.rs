@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use std::fs::File;
 use std::io::{self, Write};
 use system::printing;
-use tables::{Column, Kind, Single};
+use tables::{Column, ColumnKind, Single};
 use terminal::{harmless_json, printable};
 
 /// Format of an answer.
@@ -252,15 +252,15 @@ fn parquet(
             .map(|(place, column)| {
                 let kind = row.get::<_, Option<i64>>(place)?;
                 Ok(match (column.declared.as_deref(), kind.unwrap_or(0)) {
-                    (Some(TIME), _) => Kind::Time,
-                    (Some(FLAG), 0) => Kind::Flag,
-                    (Some(UNSIGNED), 0) => Kind::Integer {
+                    (Some(TIME), _) => ColumnKind::Time,
+                    (Some(FLAG), 0) => ColumnKind::Flag,
+                    (Some(UNSIGNED), 0) => ColumnKind::Integer {
                         bits: 64,
                         signed: false,
                     },
-                    (_, 0) => Kind::LONG,
-                    (_, 1) => Kind::Real,
-                    _ => Kind::Text,
+                    (_, 0) => ColumnKind::LONG,
+                    (_, 1) => ColumnKind::Real,
+                    _ => ColumnKind::Text,
                 })
             })
             .collect::<rusqlite::Result<Vec<_>>>()
@@ -281,12 +281,14 @@ fn parquet(
             let value = row.get_ref(place)?;
             match (kind, value) {
                 (_, ValueRef::Null) => to.null(),
-                (Kind::Time, value) => {
+                (ColumnKind::Time, value) => {
                     to.number(text(column, value).and_then(|time| microseconds(&time)))
                 }
-                (Kind::Real, ValueRef::Integer(number)) => to.real(number as f64),
-                (_, ValueRef::Integer(number)) if *kind != Kind::Text => to.number(Some(number)),
-                (_, ValueRef::Real(number)) if *kind != Kind::Text => to.real(number),
+                (ColumnKind::Real, ValueRef::Integer(number)) => to.real(number as f64),
+                (_, ValueRef::Integer(number)) if *kind != ColumnKind::Text => {
+                    to.number(Some(number))
+                }
+                (_, ValueRef::Real(number)) if *kind != ColumnKind::Text => to.real(number),
                 (_, value) => to.text(text(column, value).as_ref().map(String::as_bytes)),
             }
         }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use store::Trace;
-use tables::{Cell, Column, Kind, Rows};
+use tables::{Cell, Column, ColumnKind, Rows};
 
 /// Columns of every table, after its own: the machine, the day, and the directory of the trace.
 pub const PLACE: [&str; 3] = ["host", "date", "trace"];
@@ -82,17 +82,17 @@ pub const TIME: &str = "TIMESTAMP";
 pub const UNSIGNED: &str = "UNSIGNED BIG INT";
 
 /// Returns the declared type of a column in SQLite.
-fn declared(kind: Kind) -> &'static str {
+fn declared(kind: ColumnKind) -> &'static str {
     match kind {
-        Kind::Time => TIME,
-        Kind::Flag => FLAG,
-        Kind::Integer {
+        ColumnKind::Time => TIME,
+        ColumnKind::Flag => FLAG,
+        ColumnKind::Integer {
             bits: 64..,
             signed: false,
         } => UNSIGNED,
-        Kind::Clock | Kind::Integer { .. } => "INTEGER",
-        Kind::Real => "REAL",
-        Kind::Text | Kind::List { .. } => "TEXT",
+        ColumnKind::Clock | ColumnKind::Integer { .. } => "INTEGER",
+        ColumnKind::Real => "REAL",
+        ColumnKind::Text | ColumnKind::List { .. } => "TEXT",
     }
 }
 

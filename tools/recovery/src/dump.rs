@@ -4,7 +4,7 @@
 //! machine may have stopped at any moment, and a dump may lack parts.
 
 use crate::recovered::{Recovered, Writer};
-use crate::remains::{self, Buffer, Stream};
+use crate::remains::{self, Buffer, BufferPackets};
 use ctf::{Metadata, StreamName};
 use rtrace_abi::dump::{DumpEntry, DumpText, DumpTrace as Listed, Root, MAGIC, VERSION};
 use rtrace_abi::region::{checksum, PAGE};
@@ -47,7 +47,7 @@ pub struct Trace {
 
 /// The contents of a dump.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct DumpContents {
     /// The traces, in the order in which they were begun.
     pub traces: Vec<Trace>,
     /// The parts that cannot be read.
@@ -55,7 +55,7 @@ pub struct Found {
 }
 
 /// Finds the traces in a dump. A dump without a list of buffers is an error.
-pub fn find(memory: &mut impl Memory) -> Result<Found> {
+pub fn find(memory: &mut impl Memory) -> Result<DumpContents> {
     let mut roots = Vec::new();
     for at in memory.find(Root::ALIGN, &MAGIC)? {
         let root = memory.read(at, Root::SIZE)?;
@@ -78,7 +78,7 @@ pub fn find(memory: &mut impl Memory) -> Result<Found> {
         )));
     }
 
-    let mut found = Found::default();
+    let mut found = DumpContents::default();
     let (mut next, mut seen) = (root.first, HashSet::new());
     // The list runs from the last to the first.
     let mut listed: Vec<(u64, Vec<DumpEntry<u64>>)> = Vec::new();
@@ -179,7 +179,7 @@ impl Trace {
                     banks: banks.each_ref().map(Vec::as_slice),
                 }
                 .stream(&self.metadata),
-                Err(why) => Stream::damaged(why),
+                Err(why) => BufferPackets::damaged(why),
             };
             writer.stream(&name, &stream)?;
         }

@@ -3,7 +3,7 @@
 //! Makes a trace on disk of the buffers that a kernel left in its memory.
 
 use crate::region::Region;
-use crate::remains::Stream;
+use crate::remains::BufferPackets;
 use ctf::{encode, StreamName, METADATA};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -58,7 +58,7 @@ impl Writer {
     }
 
     /// Writes a stream, and syncs it to the disk.
-    pub fn stream(&mut self, name: &StreamName, stream: &Stream<'_>) -> Result<()> {
+    pub fn stream(&mut self, name: &StreamName, stream: &BufferPackets<'_>) -> Result<()> {
         let written = &mut self.written;
         written.torn = written.torn.saturating_add(stream.torn);
         let damaged = stream.damaged.iter();

@@ -3,7 +3,7 @@
 //! The buffers in memory that outlived its kernel (`rust/abi/region.rs`). This code trusts no value in the memory:
 //! the machine may have stopped at any moment, and the memory may have lost bits.
 
-use crate::remains::{self, Buffer, Stream};
+use crate::remains::{self, Buffer, BufferPackets};
 use ctf::Metadata;
 use rtrace_abi::region::{
     checksum, BufferPlace, MetadataWords, NoHeader, RegionHeader, METADATA_AT, PAGE,
@@ -82,7 +82,7 @@ impl<'a> Region<'a> {
     }
 
     /// The packets, by CPU.
-    pub fn streams(&self) -> BTreeMap<u32, Stream<'a>> {
+    pub fn streams(&self) -> BTreeMap<u32, BufferPackets<'a>> {
         let table = usize::try_from(self.header.table_at);
         let table = table
             .ok()
@@ -99,9 +99,9 @@ impl<'a> Region<'a> {
         streams
     }
 
-    fn stream(&self, place: BufferPlace) -> Stream<'a> {
+    fn stream(&self, place: BufferPlace) -> BufferPackets<'a> {
         let Some((slots, subbufs)) = self.buffer(place) else {
-            return Stream::damaged("a buffer outside of the memory");
+            return BufferPackets::damaged("a buffer outside of the memory");
         };
         let buffer = Buffer {
             cpu: place.cpu,

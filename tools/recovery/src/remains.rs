@@ -33,7 +33,7 @@ pub struct Buffer<'a> {
 
 /// A buffer's packets, in their order.
 #[derive(Debug, Default)]
-pub struct Stream<'a> {
+pub struct BufferPackets<'a> {
     /// The packets.
     pub packets: Vec<Packet<'a>>,
     /// The parts that cannot be read.
@@ -42,7 +42,7 @@ pub struct Stream<'a> {
     pub torn: u64,
 }
 
-/// A packet of a [`Stream`].
+/// A packet of a [`BufferPackets`].
 #[derive(Debug)]
 pub struct Packet<'a> {
     /// Its header, which is complete even if the one in memory was not.
@@ -73,8 +73,8 @@ pub fn refusal(subbuf_size: u64, subbuf_count: u64) -> Option<String> {
 
 impl<'a> Buffer<'a> {
     /// The packets of the trace that has this metadata.
-    pub fn stream(&self, metadata: &Metadata) -> Stream<'a> {
-        let mut stream = Stream::default();
+    pub fn stream(&self, metadata: &Metadata) -> BufferPackets<'a> {
+        let mut stream = BufferPackets::default();
         let (size, count) = (self.subbuf_size, self.subbuf_count);
         let mut open = Vec::new();
         let [first, second] = self.banks;
@@ -183,7 +183,7 @@ impl<'a> Buffer<'a> {
     }
 }
 
-impl Stream<'_> {
+impl BufferPackets<'_> {
     /// The result for a buffer that cannot be read.
     pub fn damaged(why: &str) -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 //! `rtrace report`: what a trace holds.
 
-use analysis::choice::Choice as Part;
+use analysis::choice::Part;
 use analysis::loss::Damaged;
 use analysis::summary::Summary;
 use analysis::{pass, text, Answer, Catalogue, Question, SendAnalysis};

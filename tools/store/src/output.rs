@@ -8,7 +8,7 @@
 use crate::beside::RECORDING;
 use crate::chunks;
 use crate::folder::{temporary, Folder};
-use crate::part::Part;
+use crate::part::ChunkPlace;
 use crate::recording::{Recording, RecordingFile};
 use crate::rotate::Rotate;
 use crate::rotation::Rotation;
@@ -85,7 +85,7 @@ impl Output {
         uuid: Uuid,
         streams: &[StreamName],
         options: OutputOptions,
-        part: Option<Part>,
+        part: Option<ChunkPlace>,
     ) -> Result<Self> {
         let held = Self::held(dir)?;
         if let Some(other) = held.filter(|&held| held != uuid) {

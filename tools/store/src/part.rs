@@ -10,7 +10,7 @@ use std::fmt;
 
 /// A chunk's place in its trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Part {
+pub struct ChunkPlace {
     /// Its number, from 1.
     pub chunk: u64,
     /// Events that each stream had lost before the chunk began, where that is not 0. The kernel's counters belong to
@@ -19,7 +19,7 @@ pub struct Part {
     lost_before: BTreeMap<StreamName, u64>,
 }
 
-impl Part {
+impl ChunkPlace {
     /// Chunk `chunk`, which began when the kernel's counters had these values.
     pub fn new(chunk: u64, before: Option<&TraceStats>) -> Self {
         let mut lost_before = BTreeMap::new();
@@ -77,8 +77,8 @@ impl Part {
     }
 }
 
-/// Writes the form that [`Part::parse_line`] reads.
-impl fmt::Display for Part {
+/// Writes the form that [`ChunkPlace::parse_line`] reads.
+impl fmt::Display for ChunkPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "chunk {}", self.chunk)?;
         for (StreamName { channel, cpu }, lost) in &self.lost_before {

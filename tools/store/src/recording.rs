@@ -8,7 +8,7 @@
 
 use crate::beside::RECORDING;
 use crate::folder::Folder;
-use crate::part::Part;
+use crate::part::ChunkPlace;
 use consumer::stats::TraceStats;
 use consumer::{State, Totals};
 use ctf::StreamName;
@@ -48,7 +48,7 @@ pub struct Recording {
     /// The kernel's counters at the end. [`None`]: the recording continues, or the counters are gone.
     pub stats: Option<TraceStats>,
     /// The place in the trace, if it is a chunk.
-    pub part: Option<Part>,
+    pub part: Option<ChunkPlace>,
 }
 
 impl Recording {
@@ -105,7 +105,7 @@ impl Recording {
                         .map_err(|_| format!("`{line}`: expected a number of events"))?;
                 }
                 // A newer tool may write more lines.
-                _ => Part::parse_line(&mut part, name, value)
+                _ => ChunkPlace::parse_line(&mut part, name, value)
                     .map_err(|what| format!("`{line}`: {what}"))?,
             }
         }
@@ -162,7 +162,7 @@ pub struct RecordingFile {
     file: File,
     uuid: Uuid,
     /// The place in the trace, if it is a chunk.
-    part: Option<Part>,
+    part: Option<ChunkPlace>,
 }
 
 impl RecordingFile {
@@ -173,11 +173,11 @@ impl RecordingFile {
         uuid: Uuid,
         streams: &[StreamName],
         access: Access,
-        part: Option<Part>,
+        part: Option<ChunkPlace>,
     ) -> Result<Self> {
         let path = folder.path().join(RECORDING.name);
         let file = folder.open_or_create(RECORDING.name, access)?;
-        let bytes = reserved(streams, part.as_ref().map_or(0, Part::lines));
+        let bytes = reserved(streams, part.as_ref().map_or(0, ChunkPlace::lines));
         let this = Self {
             path,
             file,
@@ -277,7 +277,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let before = "channel channel0\ncpu full overwritten\n0 3 1\n1 0 0\ntotal 3 1\n";
         let before = TraceStats::parse(before).unwrap();
-        let part = Part::new(7, Some(&before));
+        let part = ChunkPlace::new(7, Some(&before));
         let access = Access::default();
         let folder = Folder::open(dir.path(), access).unwrap();
         let file = RecordingFile::begin(&folder, UUID, &[], access, Some(part.clone()));

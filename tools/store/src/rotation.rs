@@ -16,7 +16,7 @@ use crate::chunks::{
 use crate::finisher::{EndedChunk, Finisher};
 use crate::folder::Folder;
 use crate::output::{Output, OutputOptions};
-use crate::part::Part;
+use crate::part::ChunkPlace;
 use crate::recording::Recording;
 use crate::rotate::{Every, Rotate};
 use crate::stream_file::last_packet;
@@ -104,7 +104,7 @@ impl Rotation {
             Some(part) => part,
             None => {
                 let before = earlier.map(|number| counters_of(dir, number, uuid));
-                Part::new(number, before.transpose()?.flatten().as_ref())
+                ChunkPlace::new(number, before.transpose()?.flatten().as_ref())
             }
         };
         Ok(Self {
@@ -126,7 +126,7 @@ impl Rotation {
     }
 
     /// Begins chunk `number`, with the settings of all chunks.
-    fn next(&self, number: u64, part: Part) -> Result<Output> {
+    fn next(&self, number: u64, part: ChunkPlace) -> Result<Output> {
         let path = unfinished_path(&self.dir, number);
         let (possible, options) = (&self.possible, self.options);
         let mut next = Output::begin(&path, self.uuid, possible, options, Some(part))?;
@@ -191,7 +191,7 @@ impl Sink for Rotation {
     fn turn(&mut self, stats: &dyn Fn() -> Result<String>) -> Result<()> {
         let stats = stats()?;
         let number = self.number + 1;
-        let part = Part::new(number, TraceStats::parse(&stats).ok().as_ref());
+        let part = ChunkPlace::new(number, TraceStats::parse(&stats).ok().as_ref());
         let next = self.next(number, part).inspect_err(|_| {
             // The error itself matters, not that of the removal.
             let _ = remove_unfinished(&self.dir, number);

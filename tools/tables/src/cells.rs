@@ -2,7 +2,7 @@
 
 //! The rows of a file that are not written yet.
 
-use crate::column::{width, Kind};
+use crate::column::{width, ColumnKind};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
 };
@@ -38,7 +38,7 @@ const MASK: usize = u64::BITS as usize;
 /// The rows of a file that are not written yet. A row is added in one place of memory, because that is quick. The
 /// thread that writes the rows divides them into columns.
 pub struct Cells {
-    kinds: Vec<Kind>,
+    kinds: Vec<ColumnKind>,
     /// Number of words of a row's mask.
     masks: usize,
     /// A word for each cell, row by row. The words of a row follow its mask, which has a bit for each cell that is
@@ -57,7 +57,7 @@ pub struct Cells {
 
 impl Cells {
     /// Rows of columns of these kinds; none at first.
-    pub fn new(kinds: Vec<Kind>) -> Self {
+    pub fn new(kinds: Vec<ColumnKind>) -> Self {
         Self {
             masks: kinds.len().div_ceil(MASK),
             kinds,
@@ -104,7 +104,7 @@ impl Cells {
 
     /// Kind of the next cell's column, if there is one. The following cell is the next one from now on.
     #[inline]
-    fn kind(&mut self) -> Option<Kind> {
+    fn kind(&mut self) -> Option<ColumnKind> {
         let kind = self.kinds.get(self.next).copied();
         self.next += 1;
         kind
@@ -125,7 +125,10 @@ impl Cells {
     /// the column leaves the cell empty.
     #[inline]
     pub fn integer(&mut self, bits: u64) {
-        if !matches!(self.kind(), None | Some(Kind::Text | Kind::List { .. })) {
+        if !matches!(
+            self.kind(),
+            None | Some(ColumnKind::Text | ColumnKind::List { .. })
+        ) {
             self.fill(bits);
         }
     }
@@ -135,7 +138,7 @@ impl Cells {
     pub fn text(&mut self, text: &[u8]) {
         if let Some(kind) = self.kind() {
             self.held += text.len();
-            if kind == Kind::Text {
+            if kind == ColumnKind::Text {
                 self.texts.items.extend_from_slice(text);
                 let place = self.texts.end();
                 self.fill(place);
@@ -145,7 +148,7 @@ impl Cells {
 
     /// Fills a cell with a list of integers, each given as its bits.
     pub fn list(&mut self, list: impl Iterator<Item = u64>) {
-        if let Some(Kind::List { .. }) = self.kind() {
+        if let Some(ColumnKind::List { .. }) = self.kind() {
             let before = self.lists.items.len();
             self.lists.items.extend(list);
             self.held += (self.lists.items.len() - before) * CELL;
@@ -173,19 +176,21 @@ impl Cells {
                 break;
             };
             match *kind {
-                Kind::Flag => self.numbers::<BoolType>(place, |bits| bits != 0, &mut to)?,
-                Kind::Real => self.numbers::<DoubleType>(place, f64::from_bits, &mut to)?,
-                Kind::Integer { bits, signed } if bits <= 32 => {
+                ColumnKind::Flag => self.numbers::<BoolType>(place, |bits| bits != 0, &mut to)?,
+                ColumnKind::Real => self.numbers::<DoubleType>(place, f64::from_bits, &mut to)?,
+                ColumnKind::Integer { bits, signed } if bits <= 32 => {
                     self.numbers::<Int32Type>(place, narrow(bits, signed), &mut to)?
                 }
-                Kind::Integer { .. } | Kind::Time | Kind::Clock => {
+                ColumnKind::Integer { .. } | ColumnKind::Time | ColumnKind::Clock => {
                     self.numbers::<Int64Type>(place, |bits| bits as i64, &mut to)?
                 }
-                Kind::Text => self.texts(place, &texts, is_plain, &mut to)?,
-                Kind::List { bits, signed } if bits <= 32 => {
+                ColumnKind::Text => self.texts(place, &texts, is_plain, &mut to)?,
+                ColumnKind::List { bits, signed } if bits <= 32 => {
                     self.lists::<Int32Type>(place, narrow(bits, signed), &mut to)?
                 }
-                Kind::List { .. } => self.lists::<Int64Type>(place, |bits| bits as i64, &mut to)?,
+                ColumnKind::List { .. } => {
+                    self.lists::<Int64Type>(place, |bits| bits as i64, &mut to)?
+                }
             }
             to.close()?;
         }

@@ -13,12 +13,12 @@ pub struct Column {
     /// Its name.
     pub name: String,
     /// Type of its values. Each cell may be empty.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// A time: microseconds since the epoch, UTC. It is the finest unit that all engines support.
     Time,
     /// Nanoseconds since the epoch, or another slowly increasing number.
@@ -48,7 +48,7 @@ pub enum Kind {
 
 impl Column {
     /// A column of this name.
-    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+    pub fn new(name: impl Into<String>, kind: ColumnKind) -> Self {
         Self {
             name: name.into(),
             kind,
@@ -60,13 +60,13 @@ impl Column {
     pub(crate) fn field(&self) -> Result<TypePtr> {
         let name = &self.name;
         match self.kind {
-            Kind::Time => leaf(name, Physical::INT64, Some(MICROSECONDS)),
-            Kind::Clock => leaf(name, Physical::INT64, None),
-            Kind::Flag => leaf(name, Physical::BOOLEAN, None),
-            Kind::Real => leaf(name, Physical::DOUBLE, None),
-            Kind::Text => leaf(name, Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Kind::Integer { bits, signed } => integer(name, bits, signed),
-            Kind::List { bits, signed } => {
+            ColumnKind::Time => leaf(name, Physical::INT64, Some(MICROSECONDS)),
+            ColumnKind::Clock => leaf(name, Physical::INT64, None),
+            ColumnKind::Flag => leaf(name, Physical::BOOLEAN, None),
+            ColumnKind::Real => leaf(name, Physical::DOUBLE, None),
+            ColumnKind::Text => leaf(name, Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnKind::Integer { bits, signed } => integer(name, bits, signed),
+            ColumnKind::List { bits, signed } => {
                 let list = Type::group_type_builder("list")
                     .with_repetition(Repetition::REPEATED)
                     .with_fields(vec![integer("item", bits, signed)?]);
@@ -80,7 +80,7 @@ impl Column {
     }
 }
 
-impl Kind {
+impl ColumnKind {
     /// A signed integer of 32 bits, such as a thread id.
     pub const INT: Self = Self::Integer {
         bits: 32,

@@ -22,7 +22,7 @@ mod rows;
 mod single;
 mod table;
 
-pub use column::{Column, Kind};
+pub use column::{Column, ColumnKind};
 pub use output::{Folder, TableId};
 pub use path::date;
 pub use row::Row;

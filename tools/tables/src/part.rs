@@ -3,7 +3,7 @@
 //! A file of a table: its rows of one day.
 
 use crate::cells::Cells;
-use crate::column::{Column, Kind};
+use crate::column::{Column, ColumnKind};
 use crate::row::Row;
 use crate::{Error, Result};
 use parquet::basic::{Compression, Encoding};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 /// A file that is being written.
-pub struct Part {
+pub struct PartFile {
     /// Number of the day.
     pub day: i64,
     writer: Writer,
@@ -62,7 +62,7 @@ impl Write for Appended {
     }
 }
 
-impl Part {
+impl PartFile {
     /// Creates a file for a day.
     pub fn create(
         table: &str,
@@ -184,7 +184,7 @@ pub fn properties(columns: &[Column]) -> WriterProperties {
         .set_statistics_enabled(EnabledStatistics::Chunk);
     let clocks = columns
         .iter()
-        .filter(|column| matches!(column.kind, Kind::Time | Kind::Clock));
+        .filter(|column| matches!(column.kind, ColumnKind::Time | ColumnKind::Clock));
     clocks
         .fold(properties, |properties, column| {
             let path = ColumnPath::from(column.name.as_str());

@@ -2,7 +2,7 @@
 
 //! Rows that a program takes, instead of a file.
 
-use crate::column::{width, Column, Kind};
+use crate::column::{width, Column, ColumnKind};
 use crate::output::TableId;
 use std::io;
 use system::printing;
@@ -44,7 +44,7 @@ pub struct Program {
 }
 
 struct Table {
-    kinds: Vec<Kind>,
+    kinds: Vec<ColumnKind>,
     /// None if no row is wanted.
     wanted: Option<Vec<bool>>,
 }
@@ -103,7 +103,7 @@ pub struct Taken<'a> {
 
 impl Taken<'_> {
     /// The next cell and the type of its column, if it is wanted.
-    fn cell(&mut self) -> Option<(Kind, &mut Cell)> {
+    fn cell(&mut self) -> Option<(ColumnKind, &mut Cell)> {
         let place = self.next;
         self.next += 1;
         let table = &self.program.tables[self.table];
@@ -115,11 +115,11 @@ impl Taken<'_> {
     pub fn integer(&mut self, bits: u64) {
         if let Some((kind, cell)) = self.cell() {
             *cell = match kind {
-                Kind::Text | Kind::List { .. } => Cell::Empty,
-                Kind::Flag => Cell::Integer((bits != 0).into()),
-                Kind::Real => Cell::Real(f64::from_bits(bits)),
-                Kind::Time | Kind::Clock => Cell::Integer((bits as i64).into()),
-                Kind::Integer {
+                ColumnKind::Text | ColumnKind::List { .. } => Cell::Empty,
+                ColumnKind::Flag => Cell::Integer((bits != 0).into()),
+                ColumnKind::Real => Cell::Real(f64::from_bits(bits)),
+                ColumnKind::Time | ColumnKind::Clock => Cell::Integer((bits as i64).into()),
+                ColumnKind::Integer {
                     bits: width,
                     signed,
                 } => Cell::Integer(integer(bits, width, signed)),
@@ -130,11 +130,11 @@ impl Taken<'_> {
     pub fn text(&mut self, text: &[u8]) {
         if let Some((kind, cell)) = self.cell() {
             match (kind, &mut *cell) {
-                (Kind::Text, Cell::Text(old)) => {
+                (ColumnKind::Text, Cell::Text(old)) => {
                     old.clear();
                     old.push_str(&printing::text(text));
                 }
-                (Kind::Text, _) => *cell = Cell::Text(printing::text(text).into_owned()),
+                (ColumnKind::Text, _) => *cell = Cell::Text(printing::text(text).into_owned()),
                 _ => *cell = Cell::Empty,
             }
         }
@@ -143,7 +143,7 @@ impl Taken<'_> {
     pub fn list(&mut self, list: impl Iterator<Item = u64>) {
         if let Some((kind, cell)) = self.cell() {
             *cell = match kind {
-                Kind::List { bits, signed } => {
+                ColumnKind::List { bits, signed } => {
                     Cell::List(list.map(|item| integer(item, bits, signed)).collect())
                 }
                 _ => Cell::Empty,
@@ -214,24 +214,24 @@ mod tests {
     fn a_program_takes_the_rows_and_columns_that_it_wants() {
         let taken = Taken::default();
         let mut folder = Folder::program(Box::new(Test(taken.clone())));
-        let unsigned = |bits| Kind::Integer {
+        let unsigned = |bits| ColumnKind::Integer {
             bits,
             signed: false,
         };
-        let list = Kind::List {
+        let list = ColumnKind::List {
             bits: 8,
             signed: true,
         };
-        let other = folder.table("other", &[Column::new("a", Kind::INT)]);
+        let other = folder.table("other", &[Column::new("a", ColumnKind::INT)]);
         let table = folder.table(
             "table",
             &[
                 Column::new("byte", unsigned(8)),
-                Column::new("unwanted", Kind::Text),
+                Column::new("unwanted", ColumnKind::Text),
                 Column::new("long", unsigned(64)),
-                Column::new("text", Kind::Text),
+                Column::new("text", ColumnKind::Text),
                 Column::new("list", list),
-                Column::new("flag", Kind::Flag),
+                Column::new("flag", ColumnKind::Flag),
             ],
         );
         assert!(folder.wants(table) && !folder.wants(other));

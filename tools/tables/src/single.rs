@@ -3,7 +3,7 @@
 //! A table in one file.
 
 use crate::column::Column;
-use crate::part::{properties, Part};
+use crate::part::{properties, PartFile};
 use crate::row::Row;
 use crate::Result;
 use std::path::Path;
@@ -16,13 +16,13 @@ const MEMORY: usize = 16 << 20;
 const NAME: &str = "answer";
 
 /// A file of one table, which is being written.
-pub struct Single(Part);
+pub struct Single(PartFile);
 
 impl Single {
     /// Creates a file with these columns.
     pub fn create(path: &Path, columns: &[Column]) -> Result<Self> {
         let properties = Arc::new(properties(columns));
-        Part::create(NAME, columns, &properties, 0, path.to_owned()).map(Self)
+        PartFile::create(NAME, columns, &properties, 0, path.to_owned()).map(Self)
     }
 
     /// Adds a row.

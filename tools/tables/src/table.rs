@@ -3,7 +3,7 @@
 //! A table that is being written.
 
 use crate::column::Column;
-use crate::part::{properties, Part};
+use crate::part::{properties, PartFile};
 use crate::row::Row;
 use crate::{path, Result};
 use parquet::file::properties::WriterPropertiesPtr;
@@ -21,7 +21,7 @@ pub struct Table {
     columns: Vec<Column>,
     properties: WriterPropertiesPtr,
     /// The open files, one for each day, the newest last.
-    parts: Vec<Part>,
+    parts: Vec<PartFile>,
     /// The files so far: the folder of each, relative to the folder of all tables, and its name. Until the tables are
     /// complete, all files are in one folder, because folders take time.
     pub files: Vec<(PathBuf, String)>,
@@ -55,7 +55,7 @@ impl Table {
 
     /// Size of the rows in memory, in bytes.
     pub fn held(&self) -> usize {
-        self.parts.iter().map(Part::held).sum()
+        self.parts.iter().map(PartFile::held).sum()
     }
 
     /// Adds a row of a day.
@@ -81,7 +81,7 @@ impl Table {
         let (label, number) = (&place.label, self.files.len());
         let name = format!("part-{label}-{}-{number}.parquet", self.id);
         let path = place.dir.join(&name);
-        let part = Part::create(&self.name, &self.columns, &self.properties, day, path)?;
+        let part = PartFile::create(&self.name, &self.columns, &self.properties, day, path)?;
         self.files.push((dir, name));
         self.parts.push(part);
         Ok(self.parts.len() - 1)

@@ -15,7 +15,7 @@ use terminal::{date, duration, printable};
 
 /// The critical path of a thread.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct CriticalPathAnswer {
     tid: i64,
     comm: Option<String>,
     /// Begin of the path, since the epoch; `None` if the trace does not have the thread.
@@ -65,7 +65,7 @@ struct Sum {
     total_ns: u64,
 }
 
-impl Found {
+impl CriticalPathAnswer {
     /// Creates the answer from these segments.
     pub fn new(
         clock: Clock,
@@ -143,7 +143,7 @@ fn state(what: &What) -> &'static str {
     }
 }
 
-impl Answer for Found {
+impl Answer for CriticalPathAnswer {
     fn name(&self) -> &'static str {
         "critical_path"
     }
@@ -214,7 +214,7 @@ impl Answer for Found {
     }
 }
 
-impl Found {
+impl CriticalPathAnswer {
     fn notes(&self, out: &mut String) -> fmt::Result {
         if !self.interrupts_recorded {
             writeln!(

@@ -8,7 +8,7 @@
 
 use super::handlers::Waker;
 use super::segment::{Segment, What};
-use crate::schedule::{Schedule, Span, State};
+use crate::schedule::{Activity, Schedule, Span};
 use std::collections::HashMap;
 
 /// Maximum number of changes that are kept. The end of an activity counts once for the thread and, if the
@@ -101,7 +101,7 @@ impl History {
             return;
         };
         let Span { tid, from, to, .. } = *span;
-        if let (State::Running, Some(cpu)) = (span.state, span.cpu) {
+        if let (Activity::Running, Some(cpu)) = (span.state, span.cpu) {
             let runs = self.cpus.entry(cpu).or_default();
             runs.push(Run { from, to, tid });
             self.kept += 1;
@@ -113,9 +113,9 @@ impl History {
                 past.comm = comm.to_vec();
             }
             let did = match span.state {
-                State::Running => Did::Ran,
-                State::Runnable { .. } => Did::WaitedFor(span.cpu),
-                State::Blocked(_) => Did::Slept(Waker::Unknown),
+                Activity::Running => Did::Ran,
+                Activity::Runnable { .. } => Did::WaitedFor(span.cpu),
+                Activity::Blocked(_) => Did::Slept(Waker::Unknown),
             };
             past.records.push(Record { from, to, did });
             self.kept += 1;
@@ -216,9 +216,9 @@ impl History {
             let record = past.and_then(|past| past.before(to));
             let open = schedule.state(tid).filter(|(_, since)| *since < to);
             let (begin, what) = match (open, record) {
-                (Some((State::Running, since)), _) => (since, What::Ran),
-                (Some((State::Runnable { .. }, since)), _) => (since, What::WaitedFor(None)),
-                (Some((State::Blocked(_), since)), _) => (since, What::Unknown),
+                (Some((Activity::Running, since)), _) => (since, What::Ran),
+                (Some((Activity::Runnable { .. }, since)), _) => (since, What::WaitedFor(None)),
+                (Some((Activity::Blocked(_), since)), _) => (since, What::Unknown),
                 (None, Some(record)) if record.to < to => (record.to, What::Unknown),
                 (None, Some(record)) => match &record.did {
                     Did::Ran => (record.from, What::Ran),
@@ -334,8 +334,8 @@ mod tests {
                 to: now,
                 is_complete: true,
             };
-            history.add(&span(ran, State::Running), &schedule);
-            history.add(&span(slept, State::Blocked(Left::default())), &schedule);
+            history.add(&span(ran, Activity::Running), &schedule);
+            history.add(&span(slept, Activity::Blocked(Left::default())), &schedule);
             history.woken(slept, now, &Waker::Thread(ran));
             assert!(history.kept <= KEPT);
         }
@@ -365,7 +365,7 @@ mod tests {
                 life: 0,
                 tid,
                 cpu: None,
-                state: State::Blocked(Left::default()),
+                state: Activity::Blocked(Left::default()),
                 from: 0,
                 to: 10,
                 is_complete: true,

@@ -23,10 +23,10 @@ mod handlers;
 mod history;
 mod segment;
 
-use super::schedule::{Schedule, Span, State};
+use super::schedule::{Activity, Schedule, Span};
 use super::schedule_events::{ForkFields, Switch, TaskFields};
 use crate::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
-use answer::Found;
+use answer::CriticalPathAnswer;
 use ctf::{Clock, Event, EventLayout};
 use handlers::{Handlers, Waker};
 use history::History;
@@ -129,7 +129,7 @@ impl CriticalPath {
         // The state of the thread before the wake-up may be unknown.
         let state = now.schedule.state(tid);
         if !self.is_over
-            && matches!(state, Some((State::Runnable { .. }, since)) if since == now.time)
+            && matches!(state, Some((Activity::Runnable { .. }, since)) if since == now.time)
         {
             self.history.restart(now.time);
         }
@@ -198,16 +198,18 @@ impl CriticalPath {
             wakes: None,
         };
         match span.state {
-            State::Running => {
+            Activity::Running => {
                 self.push(own(from, to, What::Ran), schedule);
                 match schedule.state(tid) {
-                    Some((State::Runnable { .. } | State::Blocked(_), _)) if !self.is_over => {
+                    Some((Activity::Runnable { .. } | Activity::Blocked(_), _))
+                        if !self.is_over =>
+                    {
                         self.history.restart(to);
                     }
                     _ => self.history.stop(),
                 }
             }
-            State::Runnable { .. } => {
+            Activity::Runnable { .. } => {
                 let mut waited = Vec::new();
                 self.history
                     .waited(span.cpu, from, to, schedule, |from, to, what| {
@@ -219,8 +221,8 @@ impl CriticalPath {
                 self.history.stop();
             }
             // The event that names the waker follows.
-            State::Blocked(_) if span.is_complete => self.slept = Some(*span),
-            State::Blocked(_) => {
+            Activity::Blocked(_) if span.is_complete => self.slept = Some(*span),
+            Activity::Blocked(_) => {
                 self.push(own(from, to, What::Unknown), schedule);
                 self.history.stop();
             }
@@ -319,7 +321,7 @@ impl Analysis for CriticalPath {
     }
 
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
-        Box::new(Found::new(
+        Box::new(CriticalPathAnswer::new(
             self.clock,
             self.tid,
             self.path.segments(),

@@ -14,7 +14,7 @@ use terminal::{bytes, date, duration, printable};
 
 /// The input and output of a trace.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct IoAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
     /// Requests; `None` if the trace does not have them.
@@ -22,7 +22,7 @@ pub struct Found {
     files: Option<FilesFound>,
 }
 
-impl Found {
+impl IoAnswer {
     /// Creates the answer.
     pub fn new(requests: Option<RequestsFound>, files: Option<FilesFound>) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Found {
     }
 }
 
-impl Answer for Found {
+impl Answer for IoAnswer {
     fn name(&self) -> &'static str {
         "io"
     }
@@ -88,7 +88,7 @@ fn devices(devices: &[Device], out: &mut String, rows: usize) -> fmt::Result {
     more(out, devices.len(), rows, "rows")
 }
 
-impl Found {
+impl IoAnswer {
     fn latencies(&self, found: &RequestsFound, out: &mut String, rows: usize) -> fmt::Result {
         let steps = found.devices.iter().flat_map(|row| {
             [

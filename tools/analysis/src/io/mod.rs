@@ -10,7 +10,7 @@ mod requests;
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
 use crate::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
-use answer::Found;
+use answer::IoAnswer;
 use ctf::Event;
 use files::Files;
 use requests::Requests;
@@ -86,6 +86,6 @@ impl Analysis for Io {
 
     fn answer(self: Box<Self>, ticks: u64) -> Box<dyn Answer> {
         let requests = self.requests.map(|requests| requests.found(ticks));
-        Box::new(Found::new(requests, self.files.map(Files::found)))
+        Box::new(IoAnswer::new(requests, self.files.map(Files::found)))
     }
 }

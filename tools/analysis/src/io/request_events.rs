@@ -76,7 +76,7 @@ pub fn name(device: u32) -> String {
 
 /// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct RequestKind {
     /// The step that the event records.
     pub edge: Edge,
     dev: usize,
@@ -89,9 +89,9 @@ pub struct Kind {
 }
 
 /// Finds the events of a trace that describe requests.
-pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, Kind)> {
+pub fn find(catalogue: &Catalogue<'_>) -> Vec<(EventKey, RequestKind)> {
     let kind = |edge, layout: &EventLayout| {
-        Some(Kind {
+        Some(RequestKind {
             edge,
             dev: layout.field("dev")?,
             sector: layout.field("sector")?,
@@ -135,7 +135,7 @@ pub struct Record<'a> {
     pub failed: bool,
 }
 
-impl Kind {
+impl RequestKind {
     /// Reads the values of an event.
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<Record<'a>> {
         let sectors = bits(event.value(self.nr_sector))?;

@@ -19,7 +19,7 @@ use system::printing;
 /// Analysis of the requests of a trace.
 pub struct Requests {
     clock: Clock,
-    events: Vec<(EventKey, request_events::Kind)>,
+    events: Vec<(EventKey, request_events::RequestKind)>,
     /// Figures by device and operation.
     counted: BTreeMap<Queue, Counted>,
     /// Requests that wait to be issued, by first sector.

@@ -15,7 +15,7 @@ use terminal::printable;
 
 /// The locks of a trace that threads had to wait for.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct LocksAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
     /// Kernel locks; `None` if the trace does not have them.
@@ -23,7 +23,7 @@ pub struct Found {
     futexes: Option<Vec<Futex>>,
 }
 
-impl Found {
+impl LocksAnswer {
     /// Creates the answer.
     pub fn new(kernel: Option<Vec<KernelLock>>, futexes: Option<Vec<Futex>>) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Found {
     }
 }
 
-impl Answer for Found {
+impl Answer for LocksAnswer {
     fn name(&self) -> &'static str {
         "locks"
     }

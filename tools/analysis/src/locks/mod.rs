@@ -10,7 +10,7 @@ mod waits;
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
 use crate::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
-use answer::Found;
+use answer::LocksAnswer;
 use ctf::Event;
 use futexes::Futexes;
 use kernel::KernelLocks;
@@ -80,6 +80,6 @@ impl Analysis for Locks {
 
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
         let kernel = self.kernel.map(KernelLocks::found);
-        Box::new(Found::new(kernel, self.futexes.map(Futexes::found)))
+        Box::new(LocksAnswer::new(kernel, self.futexes.map(Futexes::found)))
     }
 }

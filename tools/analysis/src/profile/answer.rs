@@ -11,7 +11,7 @@ use terminal::printable;
 
 /// Functions and threads that used the time of the CPUs.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct ProfileAnswer {
     /// Names of the sampling events.
     pub events: Vec<String>,
     /// Number of all samples.
@@ -49,7 +49,7 @@ pub struct Comm {
     pub samples: u64,
 }
 
-impl Answer for Found {
+impl Answer for ProfileAnswer {
     fn name(&self) -> &'static str {
         "profile"
     }

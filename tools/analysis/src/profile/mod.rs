@@ -6,7 +6,7 @@ mod answer;
 
 use super::{bits, integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ahash::{HashMap, HashMapExt};
-use answer::{Comm, Found, Function};
+use answer::{Comm, Function, ProfileAnswer};
 use ctf::{Clock, Event, EventLayout};
 use std::cmp::Reverse;
 use std::path::Path;
@@ -216,7 +216,7 @@ impl Analysis for Profile {
             .map(|(comm, samples)| Comm { comm, samples })
             .collect();
         comms.sort_by(|a, b| (Reverse(a.samples), &a.comm).cmp(&(Reverse(b.samples), &b.comm)));
-        Box::new(Found {
+        Box::new(ProfileAnswer {
             events,
             samples: self.samples,
             idle: self.idle,

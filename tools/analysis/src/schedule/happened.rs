@@ -4,7 +4,7 @@
 
 use super::{Schedule, Span};
 use crate::key;
-use crate::schedule_events::{Exec, Kind, Rename, Switch};
+use crate::schedule_events::{Exec, Rename, ScheduleKind, Switch};
 use crate::tasks::Thread;
 use crate::whose::{Own, Task};
 use ctf::Event;
@@ -67,7 +67,7 @@ impl Schedule {
     /// Applies an event that the schedule is read from. `said` is the thread that the event itself records.
     fn take<'a>(
         &mut self,
-        kind: Kind,
+        kind: ScheduleKind,
         event: &Event<'a>,
         said: Option<i64>,
         happened: &mut Happened<'a>,
@@ -76,7 +76,7 @@ impl Schedule {
         let (cpu, time) = (happened.cpu, event.timestamp);
         let own = &mut happened.own;
         match kind {
-            Kind::Switch(fields) => {
+            ScheduleKind::Switch(fields) => {
                 let mut switch = fields.read(event)?;
                 self.may_become(cpu, switch.prev_tid, time, spans);
                 self.may_exchange(cpu, &switch, time, spans);
@@ -104,7 +104,7 @@ impl Schedule {
                 own.comm = own.comm.or(Some(switch.prev_comm));
                 happened.switch = Some(switch);
             }
-            Kind::Wake(fields) => {
+            ScheduleKind::Wake(fields) => {
                 let task = fields.read(event)?;
                 // The waker reads the name on another CPU, where it may be about to change.
                 let thread = self.tasks.thread(task.tid);
@@ -115,7 +115,7 @@ impl Schedule {
                     self.wake(task.tid, time, spans);
                 }
             }
-            Kind::Fork(fields) => {
+            ScheduleKind::Fork(fields) => {
                 let fork = fields.read(event)?;
                 let (tid, process) = fork.child;
                 self.tasks.belongs(fork.parent.0, fork.parent.1);
@@ -132,7 +132,7 @@ impl Schedule {
                 child.call(fork.child_comm);
                 self.tasks.belongs(tid, process);
             }
-            Kind::Exec(fields) => {
+            ScheduleKind::Exec(fields) => {
                 let Exec { tid, old_tid, comm } = fields.read(event)?;
                 if old_tid != tid && self.running(cpu) != Some(tid) {
                     self.becomes(cpu, old_tid, tid, time, spans);
@@ -150,7 +150,7 @@ impl Schedule {
                 own.tid = Some(tid);
                 happened.exec = Some(tid);
             }
-            Kind::Rename(fields) => {
+            ScheduleKind::Rename(fields) => {
                 let Rename { tid, old, new } = fields.read(event)?;
                 self.may_become(cpu, tid, time, spans);
                 let thread = self.tasks.thread(tid);
@@ -162,13 +162,13 @@ impl Schedule {
                     own.comm = Some(old);
                 }
             }
-            Kind::Exit(fields) => {
+            ScheduleKind::Exit(fields) => {
                 let task = fields.read(event)?;
                 let thread = self.tasks.thread(task.tid);
                 thread.shows(task.comm);
                 thread.is_exiting = true;
             }
-            Kind::State(fields) => {
+            ScheduleKind::State(fields) => {
                 let state = fields.read(event)?;
                 self.tasks.belongs(state.tid, state.process);
                 let thread = self.tasks.thread(state.tid);

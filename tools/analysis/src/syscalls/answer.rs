@@ -14,7 +14,7 @@ use terminal::printable;
 
 /// Row of a system call.
 #[derive(Clone, Debug, Serialize)]
-pub struct Call {
+pub struct SyscallRow {
     /// Name of the call.
     pub name: String,
     /// Number of calls.
@@ -51,7 +51,7 @@ pub struct ProcessCall {
     pub max_ns: u64,
 }
 
-impl Call {
+impl SyscallRow {
     /// Creates a row without calls.
     pub fn new(name: String) -> Self {
         Self {
@@ -70,14 +70,14 @@ impl Call {
 
 /// The system calls of a trace.
 #[derive(Debug, Serialize)]
-pub struct Found {
+pub struct SyscallsAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
     /// Number of calls whose duration is not known.
     untimed: u64,
     /// Number of calls of other threads than recorded, because switches are missing in the trace.
     mistaken: u64,
-    calls: Vec<Call>,
+    calls: Vec<SyscallRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<Vec<ProcessCall>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,18 +128,18 @@ pub fn by_name(processes: Vec<ProcessCall>) -> Vec<NameCall> {
     rows
 }
 
-impl Found {
+impl SyscallsAnswer {
     /// Creates the answer from all calls and, if requested, from the calls of each process. Rows with the
     /// longest total time come first. For `mistaken` calls the recorded thread is wrong.
     pub fn new(
-        mut calls: Vec<Call>,
+        mut calls: Vec<SyscallRow>,
         mistaken: u64,
         mut processes: Option<Vec<ProcessCall>>,
         names: Option<Vec<NameCall>>,
     ) -> Self {
         calls.retain(|call| call.calls > 0);
         calls.sort_by(|a, b| {
-            let key = |call: &Call| (call.durations.total_ns(), call.calls);
+            let key = |call: &SyscallRow| (call.durations.total_ns(), call.calls);
             key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name))
         });
         if let Some(processes) = &mut processes {
@@ -154,7 +154,7 @@ impl Found {
         }
         Self {
             percentile_error: PERCENTILE_ERROR,
-            untimed: calls.iter().map(Call::untimed).sum(),
+            untimed: calls.iter().map(SyscallRow::untimed).sum(),
             mistaken,
             calls,
             processes,
@@ -163,7 +163,7 @@ impl Found {
     }
 }
 
-impl Answer for Found {
+impl Answer for SyscallsAnswer {
     fn name(&self) -> &'static str {
         "syscalls"
     }

@@ -19,7 +19,7 @@ use super::whose::Owner;
 use crate::recent::Recent;
 use crate::{integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ahash::{HashMap, HashMapExt};
-use answer::{by_name, Call, Found, ProcessCall};
+use answer::{by_name, ProcessCall, SyscallRow, SyscallsAnswer};
 use ctf::{Clock, Event, EventLayout, Type};
 pub use names::{is_end_of, CallName, Names, Which};
 pub use pairs::{Open, Pairs, Seen};
@@ -53,7 +53,7 @@ pub struct Syscalls {
     /// The calls, each with its owner.
     pairs: Pairs<Owner>,
     /// Calls by the index of their name.
-    calls: Vec<Call>,
+    calls: Vec<SyscallRow>,
     /// By CPU: number of calls since its last switch whose records have no thread id.
     nameless: Vec<u64>,
     /// Number of calls that were attributed to the wrong thread.
@@ -223,7 +223,7 @@ impl Analysis for Syscalls {
             return;
         };
         let new = self.pairs.names().iter().skip(self.calls.len());
-        self.calls.extend(new.cloned().map(Call::new));
+        self.calls.extend(new.cloned().map(SyscallRow::new));
         if seen.is_entry {
             self.entry(seen.name, self.events[which].1, now);
         } else if let Some((ret, begun)) = seen.ret.zip(seen.begun) {
@@ -256,7 +256,7 @@ impl Analysis for Syscalls {
             By::Process => (Some(processes), None),
             By::Name => (None, Some(by_name(processes))),
         };
-        Box::new(Found::new(calls, mistaken, processes, names))
+        Box::new(SyscallsAnswer::new(calls, mistaken, processes, names))
     }
 }
 

@@ -13,7 +13,7 @@ mod json;
 
 use super::format::{Format, Loss, Now};
 use analysis::interrupts::{Interrupt, Interrupts};
-use analysis::schedule::{Schedule, Span, State};
+use analysis::schedule::{Activity, Schedule, Span};
 use analysis::syscalls::{Open, Pairs, Seen};
 use analysis::tasks::Life;
 use analysis::{key, Catalogue, EventKey};
@@ -247,7 +247,7 @@ impl Format for Chrome {
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule, out: &mut dyn Write) -> io::Result<()> {
-        let (Some(cpu), State::Running, true) = (span.cpu, span.state, self.switch.is_some())
+        let (Some(cpu), Activity::Running, true) = (span.cpu, span.state, self.switch.is_some())
         else {
             return Ok(());
         };

@@ -13,14 +13,14 @@ use analysis::{key, Catalogue, EventKey};
 use ctf::{Clock, Event, EventLayout};
 use decode::error_name;
 use std::collections::HashSet;
-use tables::{Folder, Kind, TableId};
+use tables::{ColumnKind, Folder, TableId};
 
 /// Columns after the place and the thread.
-const COLUMNS: [(&str, Kind); 4] = [
-    ("name", Kind::Text),
-    ("duration_ns", Kind::LONG),
-    ("ret", Kind::LONG),
-    ("error", Kind::Text),
+const COLUMNS: [(&str, ColumnKind); 4] = [
+    ("name", ColumnKind::Text),
+    ("duration_ns", ColumnKind::LONG),
+    ("ret", ColumnKind::LONG),
+    ("error", ColumnKind::Text),
 ];
 
 /// The table.

@@ -6,16 +6,16 @@ use crate::values::{is_length, AsText};
 use analysis::bits;
 use ctf::{Event, EventLayout, FieldLayout, StreamClass, Type, Value};
 use rtrace_abi::schema::{Integer, Shown};
-use tables::{Column, Kind, Row};
+use tables::{Column, ColumnKind, Row};
 
 /// First columns of each event table: time, place, and the current task.
-pub const COMMON: [(&str, Kind); 6] = [
-    ("time", Kind::Time),
-    ("ns", Kind::Clock),
-    ("cpu", Kind::INT),
-    ("task_tid", Kind::INT),
-    ("task_pid", Kind::INT),
-    ("task_comm", Kind::Text),
+pub const COMMON: [(&str, ColumnKind); 6] = [
+    ("time", ColumnKind::Time),
+    ("ns", ColumnKind::Clock),
+    ("cpu", ColumnKind::INT),
+    ("task_tid", ColumnKind::INT),
+    ("task_pid", ColumnKind::INT),
+    ("task_comm", ColumnKind::Text),
 ];
 
 /// Columns in the names of folders, and the column `trace` of `rtrace query`.
@@ -57,18 +57,18 @@ fn is_column(context: &FieldLayout) -> bool {
 }
 
 /// Returns the kind of a field's column.
-fn kind(ty: &Type) -> Kind {
+fn kind(ty: &Type) -> ColumnKind {
     let is_signed = |integer: &Integer| integer.shown == Shown::Signed;
     match ty {
-        Type::Integer(integer) => Kind::Integer {
+        Type::Integer(integer) => ColumnKind::Integer {
             bits: integer.bits,
             signed: is_signed(integer),
         },
-        Type::Enumeration(..) | Type::String => Kind::Text,
+        Type::Enumeration(..) | Type::String => ColumnKind::Text,
         Type::Array(element, _) | Type::Sequence(element, _) if *element == Integer::TEXT => {
-            Kind::Text
+            ColumnKind::Text
         }
-        Type::Array(element, _) | Type::Sequence(element, _) => Kind::List {
+        Type::Array(element, _) | Type::Sequence(element, _) => ColumnKind::List {
             bits: element.bits,
             signed: is_signed(element),
         },
@@ -138,12 +138,12 @@ mod tests {
     use rtrace_abi::schema::{Field, FieldType};
     use rtrace_abi::tsdl;
 
-    fn integer(bits: u8, signed: bool) -> Kind {
-        Kind::Integer { bits, signed }
+    fn integer(bits: u8, signed: bool) -> ColumnKind {
+        ColumnKind::Integer { bits, signed }
     }
 
     /// Returns the columns after the common ones, for the event of this name.
-    fn behind(text: &str, event: &str) -> Vec<(String, Kind)> {
+    fn behind(text: &str, event: &str) -> Vec<(String, ColumnKind)> {
         let metadata = Metadata::parse(text).unwrap();
         let class = &metadata.streams[0];
         let mut layouts = class.events.values();
@@ -159,23 +159,23 @@ mod tests {
     #[test]
     fn each_type_has_its_column() {
         let text = synthetic::metadata(synthetic::UUID, Layout::Compact);
-        let list = |bits, signed| Kind::List { bits, signed };
+        let list = |bits, signed| ColumnKind::List { bits, signed };
         let expected = [
             ("ready", integer(1, false)),
             ("level", integer(4, true)),
             ("mask", integer(13, false)),
-            ("kind", Kind::Text),
+            ("kind", ColumnKind::Text),
             ("wide", integer(64, false)),
-            ("state", Kind::Text),
+            ("state", ColumnKind::Text),
             ("uuid", list(8, false)),
             ("pairs", list(2, false)),
             ("name_offset", integer(16, false)),
             ("name_length", integer(16, false)),
             ("cpus_offset", integer(16, false)),
             ("cpus_length", integer(8, false)),
-            ("name", Kind::Text),
+            ("name", ColumnKind::Text),
             ("cpus", list(32, true)),
-            ("path", Kind::Text),
+            ("path", ColumnKind::Text),
         ]
         .map(|(name, kind)| (name.to_owned(), kind));
         assert_eq!(behind(&text, "every_type"), expected);

@@ -8,16 +8,16 @@ use analysis::schedule::Schedule;
 use analysis::{Catalogue, EventKey};
 use ctf::Clock;
 use std::collections::HashSet;
-use tables::{Folder, Kind, TableId};
+use tables::{ColumnKind, Folder, TableId};
 
 /// Columns after the place.
-const COLUMNS: [(&str, Kind); 5] = [
-    ("kind", Kind::Text),
-    ("number", Kind::LONG),
-    ("name", Kind::Text),
-    ("duration_ns", Kind::LONG),
+const COLUMNS: [(&str, ColumnKind); 5] = [
+    ("kind", ColumnKind::Text),
+    ("number", ColumnKind::LONG),
+    ("name", ColumnKind::Text),
+    ("duration_ns", ColumnKind::LONG),
     // Time without the interrupts that were nested in this one.
-    ("own_ns", Kind::LONG),
+    ("own_ns", ColumnKind::LONG),
 ];
 
 /// The table.

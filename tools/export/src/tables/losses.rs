@@ -5,13 +5,13 @@
 use super::{made, row};
 use crate::format::Loss;
 use ctf::Clock;
-use tables::{Folder, Kind, TableId};
+use tables::{ColumnKind, Folder, TableId};
 
 /// Columns after the place.
-const COLUMNS: [(&str, Kind); 3] = [
-    ("duration_ns", Kind::LONG),
-    ("events", Kind::LONG),
-    ("packets", Kind::LONG),
+const COLUMNS: [(&str, ColumnKind); 3] = [
+    ("duration_ns", ColumnKind::LONG),
+    ("events", ColumnKind::LONG),
+    ("packets", ColumnKind::LONG),
 ];
 
 /// The table.

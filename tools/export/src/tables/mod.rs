@@ -32,7 +32,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use store::Trace;
 use symbols::Symbols;
-use tables::{Column, Folder, Kind, Row, Rows, TableId};
+use tables::{Column, ColumnKind, Folder, Row, Rows, TableId};
 use terminal::{progress, say};
 use threads::Threads;
 
@@ -161,20 +161,24 @@ fn epoch(clock: &Clock, ticks: u64) -> i64 {
 }
 
 /// Columns of a row's thread.
-const THREAD: [(&str, Kind); 3] = [("tid", Kind::INT), ("pid", Kind::INT), ("comm", Kind::Text)];
+const THREAD: [(&str, ColumnKind); 3] = [
+    ("tid", ColumnKind::INT),
+    ("pid", ColumnKind::INT),
+    ("comm", ColumnKind::Text),
+];
 
 /// Announces a table made from several events. Its columns follow the time and the CPU. If the table stays
 /// empty, it has a file for the day of `begin`.
 fn made<'c>(
     folder: &mut Folder,
     name: &str,
-    columns: impl IntoIterator<Item = (&'c str, Kind)>,
+    columns: impl IntoIterator<Item = (&'c str, ColumnKind)>,
     begin: i64,
 ) -> tables::Result<TableId> {
     let place = [
-        ("time", Kind::Time),
-        ("ns", Kind::Clock),
-        ("cpu", Kind::INT),
+        ("time", ColumnKind::Time),
+        ("ns", ColumnKind::Clock),
+        ("cpu", ColumnKind::INT),
     ];
     let columns = place.into_iter().chain(columns);
     let columns: Vec<_> = columns

@@ -8,14 +8,14 @@ use analysis::{Catalogue, EventKey, Named, Sampled};
 use ctf::{Clock, Event};
 use std::collections::HashSet;
 use symbols::Symbols;
-use tables::{Folder, Kind, TableId};
+use tables::{ColumnKind, Folder, TableId};
 
 /// Columns after the place and the thread.
-const COLUMNS: [(&str, Kind); 3] = [
-    ("function", Kind::Text),
-    ("object", Kind::Text),
+const COLUMNS: [(&str, ColumnKind); 3] = [
+    ("function", ColumnKind::Text),
+    ("object", ColumnKind::Text),
     // Function names from the outermost to the innermost, with `;` between them.
-    ("stack", Kind::Text),
+    ("stack", ColumnKind::Text),
 ];
 
 /// The table.

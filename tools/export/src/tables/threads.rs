@@ -3,15 +3,15 @@
 //! Activities of threads: `slices` on CPUs, `wakeups` until a thread ran, `offcpu` with the kind of wait.
 
 use super::{epoch, made, row, THREAD};
-use analysis::schedule::{Schedule, Span, State};
+use analysis::schedule::{Activity, Schedule, Span};
 use analysis::schedule_events::Left;
 use analysis::{key, Catalogue, EventKey};
 use ctf::Clock;
 use std::collections::HashSet;
-use tables::{Folder, Kind, TableId};
+use tables::{ColumnKind, Folder, TableId};
 
 /// Duration: the last common column of the three tables.
-const DURATION: (&str, Kind) = ("duration_ns", Kind::LONG);
+const DURATION: (&str, ColumnKind) = ("duration_ns", ColumnKind::LONG);
 
 /// The tables.
 pub struct Threads {
@@ -36,16 +36,16 @@ impl Threads {
         if !has("sched_switch") {
             return Ok(None);
         }
-        let mut table = |name, last: Option<(&str, Kind)>| {
+        let mut table = |name, last: Option<(&str, ColumnKind)>| {
             let columns = THREAD.into_iter().chain([DURATION]).chain(last);
             made(folder, name, columns, begin)
         };
         let is_woken = has("sched_waking") || has("sched_wakeup");
         Ok(Some(Self {
             clock: catalogue.metadata().clock,
-            slices: table("slices", Some(("is_complete", Kind::Flag)))?,
+            slices: table("slices", Some(("is_complete", ColumnKind::Flag)))?,
             wakeups: is_woken.then(|| table("wakeups", None)).transpose()?,
-            offcpu: table("offcpu", Some(("state", Kind::Text)))?,
+            offcpu: table("offcpu", Some(("state", ColumnKind::Text)))?,
         }))
     }
 
@@ -58,15 +58,15 @@ impl Threads {
         folder: &mut Folder,
     ) -> tables::Result<()> {
         let (table, state) = match span.state {
-            State::Running if span.tid != 0 => (self.slices, None),
+            Activity::Running if span.tid != 0 => (self.slices, None),
             _ if !span.is_complete => return Ok(()),
-            State::Running => return Ok(()),
-            State::Runnable { woken: true } => match (self.wakeups, span.cpu) {
+            Activity::Running => return Ok(()),
+            Activity::Runnable { woken: true } => match (self.wakeups, span.cpu) {
                 (Some(wakeups), Some(_)) => (wakeups, None),
                 _ => return Ok(()),
             },
-            State::Runnable { woken: false } => (self.offcpu, Some("preempted")),
-            State::Blocked(left) => (self.offcpu, Some(Left::NAMES[left.way()].0)),
+            Activity::Runnable { woken: false } => (self.offcpu, Some("preempted")),
+            Activity::Blocked(left) => (self.offcpu, Some(Left::NAMES[left.way()].0)),
         };
         let mut row = row(folder, table, epoch(&self.clock, span.from))?;
         row.number(span.cpu.map(|cpu| schedule.number(cpu).into()));

@@ -4,7 +4,7 @@
 
 use super::program;
 use super::spec::{error, Error, From, Member, Spec, Value};
-use super::types::{Found, Kind, Pointee, Prototype, Types, STUB};
+use super::types::{FoundMember, Pointee, Prototype, Types, ValueKind, STUB};
 use btf_rs::Type;
 use std::fmt::Write;
 use std::path::Path;
@@ -228,7 +228,7 @@ impl Finder<'_> {
             return Ok(error(value.at, what)?);
         }
         let ty = self.prototype.result()?;
-        if let Kind::Void = self.types.kind(&ty)? {
+        if let ValueKind::Void = self.types.kind(&ty)? {
             return Ok(error(value.at, "the function returns nothing")?);
         }
         Ok((Located::Value("$retval".to_owned()), ty))
@@ -247,14 +247,16 @@ impl Finder<'_> {
             })
         };
         let (structure, pointer, bit) = match (self.types.kind(ty)?, at, member.by_pointer) {
-            (Kind::Pointer(Pointee::Struct(to)), at, true) => (to, at.read(), 0),
-            (Kind::Struct(ty), Located::Memory { pointer, bit, .. }, false) => (ty, pointer, bit),
-            (Kind::Pointer(_), _, false) => {
+            (ValueKind::Pointer(Pointee::Struct(to)), at, true) => (to, at.read(), 0),
+            (ValueKind::Struct(ty), Located::Memory { pointer, bit, .. }, false) => {
+                (ty, pointer, bit)
+            }
+            (ValueKind::Pointer(_), _, false) => {
                 return Err(wrong(
                     "the value before the member is a pointer: expected '->'",
                 ))
             }
-            (Kind::Struct(_), _, true) => {
+            (ValueKind::Struct(_), _, true) => {
                 return Err(wrong(
                     "the value before the member is not a pointer: expected '.'",
                 ))
@@ -262,7 +264,7 @@ impl Finder<'_> {
             _ => return Err(wrong("the value before the member has no members")),
         };
         let found = self.types.member(&structure, member.name)?;
-        let Some(Found {
+        let Some(FoundMember {
             bit: more,
             bit_field,
             ty,
@@ -286,7 +288,7 @@ impl Finder<'_> {
             // A text is at the address in the value. If the value is an array of characters, the text is in the value
             // itself.
             return Ok(match (ty, kind) {
-                ("string" | "ustring", Kind::Text) => format!("{}:{ty}", at.place()),
+                ("string" | "ustring", ValueKind::Text) => format!("{}:{ty}", at.place()),
                 ("string" | "ustring", _) => format!("+0({}):{ty}", at.read()),
                 _ => format!("{}:{ty}", at.read()),
             });
@@ -307,30 +309,30 @@ impl Finder<'_> {
             }
         }
         Ok(match kind {
-            Kind::Number {
+            ValueKind::Number {
                 bits,
                 is_big_endian: true,
                 ..
             } => format!("{}:be{bits}", at.read()),
-            Kind::Number {
+            ValueKind::Number {
                 bits, is_signed, ..
             } => {
                 let sign = if is_signed { 's' } else { 'u' };
                 format!("{}:{sign}{bits}", at.read())
             }
-            Kind::Pointer(Pointee::Text) => format!("+0({}):string", at.read()),
-            Kind::Pointer(_) => format!("{}:symbol", at.read()),
-            Kind::Text => format!("{}:string", at.place()),
-            Kind::Struct(_) => {
+            ValueKind::Pointer(Pointee::Text) => format!("+0({}):string", at.read()),
+            ValueKind::Pointer(_) => format!("{}:symbol", at.read()),
+            ValueKind::Text => format!("{}:string", at.place()),
+            ValueKind::Struct(_) => {
                 return Ok(error(value.at, "this is a structure: name a member")?);
             }
-            Kind::Other(what) => {
+            ValueKind::Other(what) => {
                 return Ok(error(
                     value.at,
                     format!("this is {what}: give it a type (`:x64`)"),
                 )?);
             }
-            Kind::Void => {
+            ValueKind::Void => {
                 return Ok(error(
                     value.at,
                     "this has the type void: there is no value to record",

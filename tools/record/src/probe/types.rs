@@ -90,7 +90,7 @@ pub struct Prototype<'t> {
 }
 
 /// Kind of a value.
-pub enum Kind {
+pub enum ValueKind {
     /// A number of `bits` bits.
     Number {
         /// 8, 16, 32 or 64.
@@ -123,7 +123,7 @@ pub enum Pointee {
 }
 
 /// A member of a structure.
-pub struct Found {
+pub struct FoundMember {
     /// Offset from the structure's beginning, in bits.
     pub bit: u32,
     /// Number of bits, if the member is a bit field.
@@ -231,42 +231,42 @@ impl Types {
     }
 
     /// Kind of a type, after all type names and qualifiers are resolved.
-    pub fn kind(&self, ty: &Type) -> anyhow::Result<Kind> {
+    pub fn kind(&self, ty: &Type) -> anyhow::Result<ValueKind> {
         let is_big_endian = self.is_big_endian(ty)?;
         let number = |bytes: usize, is_signed| match bytes {
-            1 | 2 | 4 | 8 => Kind::Number {
+            1 | 2 | 4 | 8 => ValueKind::Number {
                 bits: bytes as u8 * 8,
                 is_signed,
                 is_big_endian,
             },
-            _ => Kind::Other("a number of unusual size"),
+            _ => ValueKind::Other("a number of unusual size"),
         };
         Ok(match self.bare(ty)? {
-            None => Kind::Void,
+            None => ValueKind::Void,
             Some(Type::Int(int)) => number(int.size(), int.is_signed()),
             Some(Type::Enum(values)) => number(values.size(), values.is_signed()),
             Some(Type::Enum64(values)) => number(values.size(), values.is_signed()),
-            Some(Type::Ptr(pointer)) => Kind::Pointer(match self.target(&pointer)? {
+            Some(Type::Ptr(pointer)) => ValueKind::Pointer(match self.target(&pointer)? {
                 Some(Type::Struct(to) | Type::Union(to)) => Pointee::Struct(to),
                 Some(Type::Int(to)) if to.size() == 1 && !to.is_bool() => Pointee::Text,
                 _ => Pointee::Other,
             }),
             Some(Type::Array(array)) => match self.target(&array)? {
-                Some(Type::Int(element)) if element.size() == 1 => Kind::Text,
-                _ => Kind::Other("an array"),
+                Some(Type::Int(element)) if element.size() == 1 => ValueKind::Text,
+                _ => ValueKind::Other("an array"),
             },
-            Some(Type::Struct(ty) | Type::Union(ty)) => Kind::Struct(ty),
-            Some(other) => Kind::Other(other.name()),
+            Some(Type::Struct(ty) | Type::Union(ty)) => ValueKind::Struct(ty),
+            Some(other) => ValueKind::Other(other.name()),
         })
     }
 
     /// The member `name` of a structure, or of an unnamed structure in it.
-    pub fn member(&self, of: &Struct, name: &str) -> anyhow::Result<Option<Found>> {
+    pub fn member(&self, of: &Struct, name: &str) -> anyhow::Result<Option<FoundMember>> {
         for member in &of.members {
             let ty = self.0.resolve_chained_type(member)?;
             let bit = member.bit_offset();
             if self.0.resolve_name(member)? == name {
-                return Ok(Some(Found {
+                return Ok(Some(FoundMember {
                     bit,
                     bit_field: member.bitfield_size().filter(|bits| *bits != 0),
                     ty,
@@ -275,7 +275,7 @@ impl Types {
             if member.get_name_offset() == Some(0) {
                 if let Type::Struct(inner) | Type::Union(inner) = &ty {
                     if let Some(found) = self.member(inner, name)? {
-                        return Ok(Some(Found {
+                        return Ok(Some(FoundMember {
                             bit: found.bit + bit,
                             ..found
                         }));

@@ -7,7 +7,7 @@ use crate::exit::Code;
 use crate::run::condition::Condition;
 use crate::run::launch::spawn;
 use crate::run::watch::Watch;
-use crate::run::workload::{Event, Run};
+use crate::run::workload::{Run, RunEvent};
 use crate::state;
 use control::Session;
 use std::os::fd::AsFd;
@@ -67,8 +67,8 @@ pub struct End {
 pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Result<End> {
     let conditions = &options.conditions;
     let (happened, code) = match run.next(over)? {
-        Event::Happened(happened) => (Some(happened), None),
-        Event::Ended(code) => (run.failure(code), Some(code)),
+        RunEvent::Happened(happened) => (Some(happened), None),
+        RunEvent::Ended(code) => (run.failure(code), Some(code)),
     };
     if let Some(happened) = &happened {
         say(happened);

@@ -6,7 +6,7 @@ use crate::recording::beginning::Begun;
 use crate::recording::snapshot;
 use crate::recording::{say_nothing, Record, Recording, Verdict};
 use crate::run::condition::Happened;
-use crate::run::workload::Event;
+use crate::run::workload::RunEvent;
 use crate::session::on_drop::StopOnDrop;
 use crate::state;
 use anyhow::Context;
@@ -37,8 +37,8 @@ pub fn record<'a>(
     let mut taken = 0_u64;
     let (code, failed) = loop {
         let (happened, code) = match run.next(&never)? {
-            Event::Happened(happened) => (Some(happened), None),
-            Event::Ended(code) => (run.failure(code), Some(code)),
+            RunEvent::Happened(happened) => (Some(happened), None),
+            RunEvent::Ended(code) => (run.failure(code), Some(code)),
         };
         if let Some(happened) = &happened {
             say(happened);

@@ -6,7 +6,7 @@ use crate::exit::Code;
 use crate::place::Place;
 use crate::run::condition::Conditions;
 use crate::run::watch::Watch;
-use crate::run::workload::{Event, Run};
+use crate::run::workload::{Run, RunEvent};
 use crate::session::advice;
 use crate::session::on_drop::StopOnDrop;
 use crate::session::patience;
@@ -47,7 +47,7 @@ impl Recording<'_> {
         let watch = Watch::new(&conditions, self.session)?;
         let mut run = Run::new(command, self.signals, &conditions, watch, self.ends)?;
         loop {
-            if let Event::Ended(code) = run.next(self.over)? {
+            if let RunEvent::Ended(code) = run.next(self.over)? {
                 return Ok(code);
             }
         }

@@ -57,7 +57,7 @@ struct Running {
 
 /// Event of a run.
 #[derive(Debug)]
-pub enum Event {
+pub enum RunEvent {
     /// The run is over: the command has ended or is left alone, or the user ended the run.
     Ended(Code),
     /// A condition occurred. The run continues.
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
         // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
         let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
         loop {
-            if let Event::Ended(code) = self.next(&never)? {
+            if let RunEvent::Ended(code) = self.next(&never)? {
                 return Ok(code);
             }
         }
@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
 
     /// Waits for the next event. A run without a command ends by a signal, with the chosen processes, or when `over`
     /// hangs up. A run with a command forwards signals to the command, and leaves it alone at the second signal.
-    pub fn next(&mut self, over: impl AsFd) -> anyhow::Result<Event> {
+    pub fn next(&mut self, over: impl AsFd) -> anyhow::Result<RunEvent> {
         loop {
             // No descriptor shows the end of a process that ended before the recording began.
             let are_over = self.ends.as_mut().is_some_and(Ends::are_over);
@@ -154,24 +154,24 @@ impl<'a> Run<'a> {
             self.is_ending = is_end_due && !is_told;
             if !is_told {
                 if let Some(happened) = self.watch.look(self.conditions, is_over)? {
-                    return Ok(Event::Happened(happened));
+                    return Ok(RunEvent::Happened(happened));
                 }
             }
             if !is_end_due && self.deadline.is_some_and(|end| end <= Instant::now()) {
                 self.deadline = None;
-                return Ok(Event::Happened(Happened::End(
+                return Ok(RunEvent::Happened(Happened::End(
                     "the time of --duration has passed".to_owned(),
                 )));
             }
             while let Some(number) = self.pending.pop_front() {
                 if let Some(happened) = self.conditions.signal(number) {
-                    return Ok(Event::Happened(happened));
+                    return Ok(RunEvent::Happened(happened));
                 }
                 match &mut self.command {
-                    None => return Ok(Event::Ended(0)),
+                    None => return Ok(RunEvent::Ended(0)),
                     Some(_) if self.is_interrupted => {
                         self.command = None;
-                        return Ok(Event::Ended(128 + number as u8));
+                        return Ok(RunEvent::Ended(128 + number as u8));
                     }
                     Some(command) => {
                         self.is_interrupted = true;
@@ -182,7 +182,7 @@ impl<'a> Run<'a> {
             if is_over {
                 let status = self.command.take().map(|mut command| command.child.wait());
                 let status = status.transpose().context("cannot wait for the command")?;
-                return Ok(Event::Ended(status.map_or(0, code)));
+                return Ok(RunEvent::Ended(status.map_or(0, code)));
             }
         }
     }

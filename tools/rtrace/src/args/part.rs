@@ -4,7 +4,7 @@
 
 use super::comm;
 use crate::complete;
-use analysis::choice::Choice as Part;
+use analysis::choice::Part;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use export::Choice;

@@ -3,26 +3,26 @@
 //! `rtrace export`.
 
 use crate::args::{trace, ExportArgs, ExportFileArgs, ExportFormat};
-use export::{Kind, Tables, Target};
+use export::{EventFormat, Tables, Target};
 use std::path::PathBuf;
 
 /// Writes a trace in the format of another tool.
 pub fn export(args: ExportArgs) -> anyhow::Result<()> {
     match args.format {
-        ExportFormat::Perfetto(args) => stream(Kind::Perfetto, args),
-        ExportFormat::Chrome(args) => stream(Kind::Chrome, args),
-        ExportFormat::Csv(args) => stream(Kind::Csv, args),
-        ExportFormat::Text(args) => stream(Kind::Text, args),
-        ExportFormat::Pprof(args) => stream(Kind::Pprof, args),
-        ExportFormat::PerfScript(args) => stream(Kind::PerfScript, args),
+        ExportFormat::Perfetto(args) => stream(EventFormat::Perfetto, args),
+        ExportFormat::Chrome(args) => stream(EventFormat::Chrome, args),
+        ExportFormat::Csv(args) => stream(EventFormat::Csv, args),
+        ExportFormat::Text(args) => stream(EventFormat::Text, args),
+        ExportFormat::Pprof(args) => stream(EventFormat::Pprof, args),
+        ExportFormat::PerfScript(args) => stream(EventFormat::PerfScript, args),
         ExportFormat::Folded(args) => stream(
-            Kind::Folded {
+            EventFormat::Folded {
                 off_cpu: args.off_cpu,
             },
             args.file,
         ),
         ExportFormat::Flamegraph(args) => stream(
-            Kind::Flamegraph {
+            EventFormat::Flamegraph {
                 off_cpu: args.off_cpu,
             },
             args.file,
@@ -41,7 +41,7 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
     }
 }
 
-fn stream(kind: Kind, args: ExportFileArgs) -> anyhow::Result<()> {
+fn stream(kind: EventFormat, args: ExportFileArgs) -> anyhow::Result<()> {
     let output = args.output.unwrap_or_else(|| PathBuf::from("-"));
     let target = Target::named(output, args.force);
     export::stream(&trace(args.dir)?, kind, &target, &args.part.choice())

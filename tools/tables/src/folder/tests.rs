@@ -3,7 +3,7 @@
 //! The library's reader reads the tables back.
 
 use super::*;
-use crate::column::Kind;
+use crate::column::ColumnKind;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row as Record;
 use parquet::schema::printer::print_schema;
@@ -11,19 +11,19 @@ use std::fs::File;
 
 const DAY: i64 = 86_400_000_000_000;
 
-const fn integer(bits: u8, signed: bool) -> Kind {
-    Kind::Integer { bits, signed }
+const fn integer(bits: u8, signed: bool) -> ColumnKind {
+    ColumnKind::Integer { bits, signed }
 }
 
-const fn list(bits: u8, signed: bool) -> Kind {
-    Kind::List { bits, signed }
+const fn list(bits: u8, signed: bool) -> ColumnKind {
+    ColumnKind::List { bits, signed }
 }
 
 fn columns() -> Vec<Column> {
     [
-        ("ns", Kind::Clock),
+        ("ns", ColumnKind::Clock),
         ("small", integer(3, false)),
-        ("name", Kind::Text),
+        ("name", ColumnKind::Text),
         ("list", list(64, true)),
     ]
     .map(|(name, kind)| Column::new(name, kind))
@@ -90,16 +90,16 @@ fn values_come_back() {
 #[test]
 fn types_are_those_of_earlier_files() {
     let kinds = [
-        ("time", Kind::Time),
-        ("ns", Kind::Clock),
-        ("flag", Kind::Flag),
+        ("time", ColumnKind::Time),
+        ("ns", ColumnKind::Clock),
+        ("flag", ColumnKind::Flag),
         ("i3", integer(3, true)),
         ("u9", integer(9, false)),
-        ("i32", Kind::INT),
+        ("i32", ColumnKind::INT),
         ("u32", integer(32, false)),
-        ("i64", Kind::LONG),
+        ("i64", ColumnKind::LONG),
         ("u64", integer(33, false)),
-        ("text", Kind::Text),
+        ("text", ColumnKind::Text),
         ("list", list(16, true)),
         ("long", list(64, true)),
     ];
@@ -143,7 +143,7 @@ fn types_are_those_of_earlier_files() {
 #[test]
 fn cells_are_as_wide_as_their_column() {
     let kinds = [
-        Kind::Flag,
+        ColumnKind::Flag,
         integer(8, true),
         integer(8, false),
         integer(16, true),
@@ -186,7 +186,7 @@ fn texts_and_lists_of_many_rows_come_back() {
     let dir = tempfile::tempdir().unwrap();
     let mut folder = Files::new(dir.path(), "h", "x").unwrap();
     let columns = [
-        Column::new("text", Kind::Text),
+        Column::new("text", ColumnKind::Text),
         Column::new("list", list(8, false)),
     ];
     let table = folder.table("t", &columns);

@@ -15,7 +15,7 @@ use record::recipes;
 use record::run::condition::{Conditions, Happened};
 use record::run::launch;
 use record::run::watch::Watch;
-use record::run::workload::{Event, Run};
+use record::run::workload::{Run, RunEvent};
 use record::session::functions::Functions;
 use record::session::maker::Maker;
 use record::session::tasks::Tasks;
@@ -86,12 +86,12 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
         (event, printer.join())
     });
     let code = match event? {
-        Event::Ended(code) => Some(code),
-        Event::Happened(Happened::End(what)) => {
+        RunEvent::Ended(code) => Some(code),
+        RunEvent::Happened(Happened::End(what)) => {
             say(what);
             None
         }
-        Event::Happened(Happened::Snapshot(_)) => None,
+        RunEvent::Happened(Happened::Snapshot(_)) => None,
     };
     printed.map_err(|_| anyhow::anyhow!("a thread panicked"))??;
     match code {

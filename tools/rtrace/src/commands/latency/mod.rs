@@ -6,7 +6,7 @@
 mod choice;
 
 use crate::args::{trace, LatencyArgs};
-use analysis::choice::Choice;
+use analysis::choice::Part;
 use analysis::delay::{Delay, What};
 use analysis::loss::Losses;
 use analysis::meanwhile::Meanwhile;
@@ -21,7 +21,7 @@ use record::recording::new_directory;
 use record::run::condition::{Condition, Conditions, Happened};
 use record::run::launch;
 use record::run::watch::Watch;
-use record::run::workload::{Event, Run};
+use record::run::workload::{Run, RunEvent};
 use record::session::on_drop::StopOnDrop;
 use record::session::tasks::{self, check_namespace, Ends};
 use record::session::temporary::Temporary;
@@ -73,7 +73,7 @@ fn case(dir: &Path, trace: &Trace, delay: Delay, rows: Option<usize>) -> anyhow:
         trace,
         &catalogue,
         vec![meanwhile],
-        &Choice::default(),
+        &Part::default(),
         |_| {},
     )?;
     let Some(rows) = rows else {
@@ -225,12 +225,14 @@ impl<'a> Cases<'a> {
         let mut found = 0;
         let code = loop {
             match run.next(&never)? {
-                Event::Ended(code) => break Some(code),
-                Event::Happened(Happened::End(what)) => {
+                RunEvent::Ended(code) => break Some(code),
+                RunEvent::Happened(Happened::End(what)) => {
                     say(what);
                     break None;
                 }
-                Event::Happened(Happened::Snapshot(_)) => found += u64::from(self.take(session)?),
+                RunEvent::Happened(Happened::Snapshot(_)) => {
+                    found += u64::from(self.take(session)?)
+                }
             }
             if found == wanted {
                 break None;

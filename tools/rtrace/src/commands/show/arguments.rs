@@ -24,7 +24,7 @@ pub struct Form {
     /// The name of the system call or of the event.
     name: CallName,
     /// Which end of a call the event is, if it is one.
-    pub kind: Kind,
+    pub kind: EventKind,
     fields: Vec<Field>,
     contexts: Vec<Field>,
     /// The field with the duration of the call whose return the event is, if it is one.
@@ -39,7 +39,7 @@ pub struct Form {
 
 /// Kind of an event: an end of a system call, or another event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventKind {
     /// A system call begins.
     Entry(End),
     /// A system call ends.
@@ -108,13 +108,13 @@ impl Form {
                     _ if others.any(|other| other.name == exit) => End::Recorded,
                     _ => End::Unrecorded,
                 };
-                (name, Kind::Entry(end))
+                (name, EventKind::Entry(end))
             }
-            Some((name, Edge::Exit { ret, id })) => (name, Kind::Exit { ret, id }),
-            None => (CallName::Own(layout.name.clone()), Kind::Event),
+            Some((name, Edge::Exit { ret, id })) => (name, EventKind::Exit { ret, id }),
+            None => (CallName::Own(layout.name.clone()), EventKind::Event),
         };
         let call = match &name {
-            CallName::Own(name) if kind != Kind::Event => Some(name.as_str()),
+            CallName::Own(name) if kind != EventKind::Event => Some(name.as_str()),
             _ => None,
         };
         let architecture = architecture(metadata);
@@ -122,17 +122,17 @@ impl Form {
         let mut contexts = fields(contexts, None, architecture);
         contexts.retain(|context| !HEAD.contains(&context.name.as_str()));
         let mut fields = fields(&layout.fields, call, architecture);
-        if let Kind::Exit { ret, .. } = kind {
+        if let EventKind::Exit { ret, .. } = kind {
             fields.retain(|field| field.number != ret);
         }
-        let duration = call_duration(layout).filter(|_| kind == Kind::Event);
+        let duration = call_duration(layout).filter(|_| kind == EventKind::Event);
         fields.retain(|field| duration != Some(field.number));
         if let CallName::OfNumber(id) = name {
             fields.retain(|field| field.number != id);
         }
         for (argument, argument_kind) in call.map_or(&[][..], decode::arguments) {
             let found = match kind {
-                Kind::Entry(_) => Pointed::given(argument_kind, argument, layout),
+                EventKind::Entry(_) => Pointed::given(argument_kind, argument, layout),
                 _ => Pointed::filled(argument_kind, layout),
             };
             if let Some(pointed) = found {
@@ -164,7 +164,7 @@ impl Form {
 
     /// Whether the event is the begin of the system call of this name.
     pub fn is_begin_of(&self, call: &str) -> bool {
-        matches!(self.kind, Kind::Entry(_)) && self.is_called(call)
+        matches!(self.kind, EventKind::Entry(_)) && self.is_called(call)
     }
 
     /// Whether all events of this form have this name.
@@ -175,8 +175,8 @@ impl Form {
     /// For an event of a call of a 32-bit program: the end of the call (`entry` or `exit`) and the call's name.
     pub fn compat<'a>(&'a self, event: &Event<'_>) -> Option<(&'static str, Cow<'a, str>)> {
         let edge = match (&self.name, self.kind) {
-            (CallName::OfNumber(_), Kind::Entry(_)) => "entry",
-            (CallName::OfNumber(_), Kind::Exit { .. }) => "exit",
+            (CallName::OfNumber(_), EventKind::Entry(_)) => "entry",
+            (CallName::OfNumber(_), EventKind::Exit { .. }) => "exit",
             _ => return None,
         };
         let name = self.name(event);
@@ -199,7 +199,7 @@ impl Form {
         let flags = self.flags.and_then(|flags| event.value(flags));
         let flags = flags.map_or(u64::MAX, number);
         let given = self.fields.iter().filter(|field| match &self.name {
-            CallName::Own(call) if self.kind != Kind::Event => {
+            CallName::Own(call) if self.kind != EventKind::Event => {
                 decode::is_given(call, &field.name, flags)
             }
             _ => true,

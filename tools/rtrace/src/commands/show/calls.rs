@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A call that has begun.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct PendingCall {
     /// Name of the call.
     pub name: String,
     /// The arguments at the begin.
@@ -27,7 +27,7 @@ pub struct Call {
     pub values: Values,
 }
 
-impl Call {
+impl PendingCall {
     /// Whether the filter accepts the call. Always true without a filter.
     pub fn is_wanted(&self) -> bool {
         let mut wanted = self.wanted.iter();
@@ -39,9 +39,9 @@ impl Call {
 #[derive(Debug)]
 pub enum Begin {
     /// The begin is known: it is this call.
-    Known(Call),
+    Known(PendingCall),
     /// The thread was in this call. It may be another call than the one that ends.
-    Other(Call),
+    Other(PendingCall),
     /// The begin is not in the trace.
     Unknown,
 }
@@ -49,12 +49,12 @@ pub enum Begin {
 /// The calls by thread. A thread is in at most one call.
 #[derive(Debug, Default)]
 pub struct Calls {
-    open: HashMap<Serial, Call>,
+    open: HashMap<Serial, PendingCall>,
 }
 
 impl Calls {
     /// Begins a call. Returns the call in which the thread was before, whose end was lost.
-    pub fn begin(&mut self, thread: Serial, call: Call) -> Option<Call> {
+    pub fn begin(&mut self, thread: Serial, call: PendingCall) -> Option<PendingCall> {
         self.open.insert(thread, call)
     }
 
@@ -72,22 +72,22 @@ impl Calls {
     }
 
     /// Removes and returns the calls of a process that ends, in order of time.
-    pub fn of_process(&mut self, process: i64) -> Vec<Call> {
+    pub fn of_process(&mut self, process: i64) -> Vec<PendingCall> {
         self.take(|call| call.who.pid == Some(process))
     }
 
     /// Removes and returns the calls of the other threads of a process. They end when the thread `but` of the process
     /// executes a program.
-    pub fn of_others(&mut self, process: i64, but: Option<Serial>) -> Vec<Call> {
+    pub fn of_others(&mut self, process: i64, but: Option<Serial>) -> Vec<PendingCall> {
         self.take(|call| call.who.pid == Some(process) && call.who.serial != but)
     }
 
     /// Removes and returns all calls, in order of time.
-    pub fn rest(&mut self) -> Vec<Call> {
+    pub fn rest(&mut self) -> Vec<PendingCall> {
         self.take(|_| true)
     }
 
-    fn take(&mut self, is_wanted: impl Fn(&Call) -> bool) -> Vec<Call> {
+    fn take(&mut self, is_wanted: impl Fn(&PendingCall) -> bool) -> Vec<PendingCall> {
         let wanted = self.open.iter().filter(|(_, call)| is_wanted(call));
         let mut wanted: Vec<_> = wanted.map(|(tid, call)| (call.since, *tid)).collect();
         wanted.sort_unstable();
@@ -102,8 +102,8 @@ impl Calls {
 mod tests {
     use super::*;
 
-    fn call(name: &str, since: u64, process: i64) -> Call {
-        Call {
+    fn call(name: &str, since: u64, process: i64) -> PendingCall {
+        PendingCall {
             name: name.to_owned(),
             arguments: Vec::new(),
             since,
@@ -145,8 +145,9 @@ mod tests {
             calls.begin(tid, call("futex", since, process));
         }
         assert_eq!(calls.begin(3, call("read", 6, 3)).unwrap().since, 4);
-        let since =
-            |calls: Vec<Call>| -> Vec<u64> { calls.into_iter().map(|call| call.since).collect() };
+        let since = |calls: Vec<PendingCall>| -> Vec<u64> {
+            calls.into_iter().map(|call| call.since).collect()
+        };
         assert_eq!(since(calls.of_process(1)), [3, 5]);
         assert_eq!(since(calls.rest()), [6]);
         assert!(calls.rest().is_empty());

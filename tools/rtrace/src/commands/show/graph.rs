@@ -5,10 +5,10 @@
 use super::arguments::{write_arguments, Form};
 use super::lines::no_text;
 use super::output::Output;
-use super::tree::{Call, Place, Tree};
+use super::tree::{FunctionCall, Place, Tree};
 use super::who::Who;
 use super::Printer;
-use analysis::choice::{Choice, Chosen};
+use analysis::choice::{Chosen, Part};
 use analysis::durations::{accuracy, Durations, COARSE_ERROR, HEADINGS};
 use analysis::engine::Engine;
 use analysis::loss::Account;
@@ -39,7 +39,7 @@ pub struct Graph {
     /// The process whose threads are left out.
     hidden: Option<i64>,
     /// The part of the trace that is shown.
-    choice: Choice,
+    choice: Part,
     /// Durations by function, and the number of rows, if a table is printed instead of the tree.
     summary: Option<(HashMap<String, Durations>, usize)>,
     described: Option<Described>,
@@ -109,7 +109,7 @@ impl Graph {
             dir: None,
             account: Account::default(),
             hidden: None,
-            choice: Choice::default(),
+            choice: Part::default(),
             summary: None,
             described: None,
         }
@@ -122,7 +122,7 @@ impl Graph {
     }
 
     /// Prints only the calls in `choice`.
-    pub fn only(mut self, choice: Choice) -> Self {
+    pub fn only(mut self, choice: Part) -> Self {
         self.choice = choice;
         self
     }
@@ -269,7 +269,7 @@ impl Described {
         let symbols = &self.symbols;
         let ns = self.clock.nanoseconds(event.timestamp);
         let name = |field| name(symbols, ns, address(event.value(field)));
-        let call = |function, depth| Call {
+        let call = |function, depth| FunctionCall {
             function: address(event.value(function)),
             depth: integer(event.value(depth)).map_or(0, |depth| depth as u32),
         };

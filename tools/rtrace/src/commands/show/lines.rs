@@ -2,7 +2,7 @@
 
 //! View that prints the events of a trace as lines.
 
-use super::arguments::{Form, Kind};
+use super::arguments::{EventKind, Form};
 use super::output::Output;
 use super::page::Page;
 use super::paths::{Paths, Sources};
@@ -10,7 +10,7 @@ use super::wanted::{is_picked, CallFilter};
 use super::watched::Watched;
 use super::who::Who;
 use super::Printer;
-use analysis::choice::{Choice as Part, Chosen};
+use analysis::choice::{Chosen, Part};
 use analysis::engine::Engine;
 use analysis::loss::Account;
 use analysis::syscalls::{By, Syscalls};
@@ -44,7 +44,7 @@ pub struct Hidden {
 
 /// Choice of the events to print.
 #[derive(Debug)]
-pub struct Choice {
+pub struct LineChoice {
     /// Filters of system calls.
     pub filters: Vec<CallFilter>,
     /// Patterns of the events, as `set_event` takes them; all events, if there is none.
@@ -57,7 +57,7 @@ pub struct Choice {
     pub is_json: bool,
 }
 
-impl Default for Choice {
+impl Default for LineChoice {
     fn default() -> Self {
         Self {
             filters: Vec::new(),
@@ -69,10 +69,10 @@ impl Default for Choice {
     }
 }
 
-impl Choice {
+impl LineChoice {
     /// Whether events of this form have lines.
     fn picks(&self, form: &Form, layout: &EventLayout) -> bool {
-        let is_call = form.kind != Kind::Event;
+        let is_call = form.kind != EventKind::Event;
         let Some(picked) = &self.picked else {
             return self.has_lines;
         };
@@ -91,7 +91,7 @@ pub struct Lines {
     /// The rows of the table of system calls, if the table is printed.
     summary: Option<usize>,
     hidden: Hidden,
-    choice: Choice,
+    choice: LineChoice,
     /// Sources of the files that descriptors stand for.
     files: Sources,
     /// Losses of the trace. The engine has them while the trace is read.
@@ -116,7 +116,7 @@ impl Lines {
             output: Some(output),
             summary,
             hidden: Hidden::default(),
-            choice: Choice::default(),
+            choice: LineChoice::default(),
             files: Sources::default(),
             account: Account::default(),
             described: None,
@@ -130,7 +130,7 @@ impl Lines {
     }
 
     /// Prints only the events in `choice`.
-    pub fn only(mut self, choice: Choice) -> Self {
+    pub fn only(mut self, choice: LineChoice) -> Self {
         self.choice = choice;
         self
     }
@@ -268,7 +268,13 @@ impl View for Lines {
 }
 
 impl Described {
-    fn event(&mut self, hidden: &mut Hidden, choice: &Choice, stream: usize, event: &Event<'_>) {
+    fn event(
+        &mut self,
+        hidden: &mut Hidden,
+        choice: &LineChoice,
+        stream: usize,
+        event: &Event<'_>,
+    ) {
         let Some(form) = self.forms.get(&key(event.layout)) else {
             return;
         };
@@ -297,7 +303,7 @@ impl Described {
                 compat.is_some_and(|(edge, call)| !patterns.choose_compat(edge, &call))
             });
         let is_printed = !is_hidden && !is_left_out && form.is_picked && is_chosen;
-        if !is_hidden || form.kind == Kind::Event {
+        if !is_hidden || form.kind == EventKind::Event {
             for watched in self.engine.parts().1 {
                 watched.is_counted = is_chosen;
             }

@@ -27,7 +27,7 @@ use anyhow::{bail, Error};
 use consumer::viewer::View;
 use graph::Graph;
 use indicatif::ProgressBar;
-use lines::{Choice, Hidden, Lines};
+use lines::{Hidden, LineChoice, Lines};
 use network::Peer;
 use options::{Input, Show};
 use output::Output;
@@ -151,7 +151,7 @@ fn recorded(trace: &Trace, mut view: impl Printer, file: Option<&Path>) -> anyho
 
 /// The view for the lines that the options choose.
 fn lines(output: Output, options: &Show) -> Lines {
-    let choice = Choice {
+    let choice = LineChoice {
         filters: options.filters.clone(),
         picked: options.picked.clone(),
         part: options.part.clone(),

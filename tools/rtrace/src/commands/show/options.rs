@@ -7,7 +7,7 @@ use super::paths::Sources;
 use super::wanted::{check, picks_calls, CallFilter, FAILED};
 use crate::args::settings::choice;
 use crate::args::{trace, wrong, ChoiceArgs, Filtered, FunctionArgs, ShowArgs};
-use analysis::choice::Choice as Part;
+use analysis::choice::Part;
 use control::{BufferSize, Mode};
 use decode::{is_call, Architecture};
 use network::{Credentials, Security};

@@ -5,8 +5,8 @@
 //! A call stays one line if another thread's line is between its begin and its end. strace cuts the call in two there.
 //! On many CPUs this would cut nearly each call, and a search would not find all of it.
 
-use super::arguments::{write_arguments, write_result, End, FileOf, Form, Kind};
-use super::calls::{Begin, Call, Calls};
+use super::arguments::{write_arguments, write_result, End, EventKind, FileOf, Form};
+use super::calls::{Begin, Calls, PendingCall};
 use super::output::Output;
 use super::wanted::Values;
 use super::who::Who;
@@ -66,7 +66,7 @@ impl Page {
     ) {
         self.now = event.timestamp;
         match form.kind {
-            Kind::Event => {
+            EventKind::Event => {
                 let is_wanted = form.wanted.as_ref().is_none_or(|wanted| {
                     let mut values = Values::default();
                     wanted.note(&mut values, event, false);
@@ -81,8 +81,8 @@ impl Page {
                 write_arguments(&mut self.output.text, form.arguments(event, file_of));
                 self.close(form, event);
             }
-            Kind::Entry(end) => self.entry(form, end, who, event, file_of),
-            Kind::Exit { ret, id } => {
+            EventKind::Entry(end) => self.entry(form, end, who, event, file_of),
+            EventKind::Exit { ret, id } => {
                 // The end of rt_sigreturn: the result is a register of the interrupted code.
                 let is_return = id.is_some_and(|id| integer(event.value(id)) == Some(-1));
                 let ret = (!is_return).then_some(ret);
@@ -114,7 +114,7 @@ impl Page {
         event: &Event<'_>,
         file_of: &mut FileOf<'_>,
     ) {
-        let mut call = Call {
+        let mut call = PendingCall {
             name: form.name(event).into_owned(),
             arguments: form.arguments(event, file_of),
             since: event.timestamp,
@@ -214,7 +214,7 @@ impl Page {
         self.close(form, event);
     }
 
-    fn unfinished(&mut self, call: Call) {
+    fn unfinished(&mut self, call: PendingCall) {
         if !call.is_wanted() {
             return;
         }

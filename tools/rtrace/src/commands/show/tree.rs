@@ -37,14 +37,14 @@ enum Thread {
 #[derive(Debug, Default)]
 struct Calls {
     /// The calls, from the outermost to the innermost.
-    open: Vec<Call>,
+    open: Vec<FunctionCall>,
     /// The CPU on which the innermost call waits for its line.
     waits_on: Option<u32>,
 }
 
 /// A call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct FunctionCall {
     /// The function's address.
     pub function: u64,
     /// Number of calls around this one.
@@ -53,7 +53,7 @@ pub struct Call {
 
 impl Calls {
     /// Removes the innermost calls while `is_over` is true for them.
-    fn leave(&mut self, is_over: impl Fn(&Call) -> bool) {
+    fn leave(&mut self, is_over: impl Fn(&FunctionCall) -> bool) {
         while self.open.last().is_some_and(&is_over) {
             self.open.pop();
         }
@@ -64,7 +64,7 @@ impl Calls {
 #[derive(Debug)]
 struct Waiting {
     thread: Thread,
-    call: Call,
+    call: FunctionCall,
     who: Who,
     name: String,
 }
@@ -96,7 +96,7 @@ impl Tree {
     }
 
     /// Begins a call.
-    pub fn begin(&mut self, out: &mut String, place: Place<'_>, call: Call, name: String) {
+    pub fn begin(&mut self, out: &mut String, place: Place<'_>, call: FunctionCall, name: String) {
         self.settle(out, place);
         let thread = place.thread();
         let calls = self.threads.entry(thread).or_default();
@@ -118,7 +118,7 @@ impl Tree {
         &mut self,
         out: &mut String,
         place: Place<'_>,
-        call: Call,
+        call: FunctionCall,
         name: &str,
         nanoseconds: u64,
     ) {
@@ -327,9 +327,9 @@ mod tests {
         }
     }
 
-    fn call(name: &str, depth: u32) -> Call {
+    fn call(name: &str, depth: u32) -> FunctionCall {
         let function = name.bytes().map(u64::from).sum();
-        Call { function, depth }
+        FunctionCall { function, depth }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 //! Data gathered while lines are printed: which calls end, the files of descriptors, and the table of system calls.
 
-use super::arguments::Kind;
+use super::arguments::EventKind;
 use super::paths::Paths;
 use analysis::begun::Begun;
 use analysis::schedule::Schedule;
@@ -41,17 +41,17 @@ impl Watched {
     }
 
     /// Whether an event of this kind ends the last call that its thread began. No event between the two is missing.
-    pub fn ends(&mut self, kind: Kind, now: &Moment<'_>) -> bool {
+    pub fn ends(&mut self, kind: EventKind, now: &Moment<'_>) -> bool {
         let Some(doer) = now.doer() else {
             return false;
         };
         match kind {
-            Kind::Event => false,
-            Kind::Entry(_) => {
+            EventKind::Event => false,
+            EventKind::Entry(_) => {
                 self.calls.begin(doer, (), (), now);
                 false
             }
-            Kind::Exit { .. } => self.calls.end(doer, &(), now).is_some(),
+            EventKind::Exit { .. } => self.calls.end(doer, &(), now).is_some(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 //! The contents of the terminal, and the effects of keys.
 
-use super::table::Table;
+use super::table::TopTable;
 use crate::args::Column;
 use anstyle::Style;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub struct Page {
     is_paused: bool,
     /// Number of tables left to show.
     left: u64,
-    table: Option<Table>,
+    table: Option<TopTable>,
 }
 
 impl Page {
@@ -39,7 +39,7 @@ impl Page {
     }
 
     /// Takes new tables. Returns whether more are needed.
-    pub fn take(&mut self, tables: Vec<Table>) -> bool {
+    pub fn take(&mut self, tables: Vec<TopTable>) -> bool {
         self.left = self.left.saturating_sub(tables.len() as u64);
         if !self.is_paused {
             self.table = tables.into_iter().next_back().or(self.table.take());
@@ -80,7 +80,7 @@ impl Page {
                 let paused = if self.is_paused { "PAUSED " } else { "" };
                 add(&format!("rtrace top: {paused}{}", table.head()), plain);
                 add("", plain);
-                add(&Table::names(), HEADING);
+                add(&TopTable::names(), HEADING);
                 // Without the lines above the table and the line below it.
                 for row in table.rows.iter().take(lines.saturating_sub(4)) {
                     add(&table.line(row), plain);
@@ -100,19 +100,19 @@ fn cut(line: &str, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::Row;
+    use super::super::table::ThreadRow;
     use super::*;
 
     /// A table with one row for each time on the CPU. The times are the thread ids, too.
-    fn table(times: &[u64]) -> Table {
-        let rows = times.iter().map(|&time| Row {
+    fn table(times: &[u64]) -> TopTable {
+        let rows = times.iter().map(|&time| ThreadRow {
             tid: time as i64,
             comm: "sh".to_owned(),
             cpu_ns: time,
             calls: 1000 - time,
-            ..Row::default()
+            ..ThreadRow::default()
         });
-        Table {
+        TopTable {
             begin_ns: 0,
             duration_ns: 1_000_000_000,
             cpus: 1,

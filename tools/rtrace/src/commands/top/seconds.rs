@@ -2,7 +2,7 @@
 
 //! View that makes a table of each second, or of another period.
 
-use super::table::Table;
+use super::table::TopTable;
 use super::tally::Tally;
 use crate::args::Column;
 use analysis::engine::Engine;
@@ -24,7 +24,7 @@ pub struct Seconds {
     /// Losses of the trace. Empty once the trace is described.
     account: Account,
     described: Option<Described>,
-    ready: Vec<Table>,
+    ready: Vec<TopTable>,
 }
 
 /// State that exists once the trace is described.
@@ -49,7 +49,7 @@ impl Seconds {
     }
 
     /// Takes the tables that are ready.
-    pub fn tables(&mut self) -> Vec<Table> {
+    pub fn tables(&mut self) -> Vec<TopTable> {
         std::mem::take(&mut self.ready)
     }
 
@@ -158,13 +158,13 @@ impl View for Seconds {
 /// Sending end of a channel for tables. It makes the tables.
 pub struct Sender {
     seconds: Seconds,
-    sender: mpsc::Sender<Table>,
+    sender: mpsc::Sender<TopTable>,
     ready: Arc<OwnedFd>,
 }
 
 /// Receiving end. It shows the tables.
 pub struct Receiver {
-    receiver: mpsc::Receiver<Table>,
+    receiver: mpsc::Receiver<TopTable>,
     ready: Arc<OwnedFd>,
 }
 
@@ -208,7 +208,7 @@ impl View for Sender {
 
 impl Receiver {
     /// The tables that have come since the last call.
-    pub fn tables(&self) -> Vec<Table> {
+    pub fn tables(&self) -> Vec<TopTable> {
         // The read fails if there are no tables.
         let _ = rustix::io::read(&*self.ready, &mut [0; 8]);
         self.receiver.try_iter().collect()

@@ -13,7 +13,7 @@ use terminal::{date, duration, printable, HEADING};
 
 /// The table.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
+pub struct TopTable {
     /// Begin of the period, in nanoseconds since the epoch.
     pub begin_ns: i128,
     /// Length of the period.
@@ -28,12 +28,12 @@ pub struct Table {
     pub unknown_calls: u64,
     /// Each thread that did any work.
     #[serde(rename = "threads")]
-    pub rows: Vec<Row>,
+    pub rows: Vec<ThreadRow>,
 }
 
 /// The work of a thread.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Row {
+pub struct ThreadRow {
     /// The thread's id.
     pub tid: i64,
     /// The thread's name.
@@ -54,10 +54,10 @@ pub struct Row {
     pub top_call: Option<String>,
 }
 
-impl Table {
+impl TopTable {
     /// Sorts the rows.
     pub fn sort(&mut self, column: Column) {
-        let key = |row: &Row| match column {
+        let key = |row: &ThreadRow| match column {
             Column::Cpu => row.cpu_ns,
             Column::Switches => row.switches,
             Column::Wakeups => row.wakeups,
@@ -71,7 +71,7 @@ impl Table {
 
     /// The line above the table.
     pub fn head(&self) -> String {
-        let sum = |of: fn(&Row) -> u64| self.rows.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&ThreadRow) -> u64| self.rows.iter().map(of).sum::<u64>();
         let all = self.duration_ns.saturating_mul(self.cpus as u64);
         let mut head = format!(
             "{} for {}: {} CPUs {} busy, {} switches/s, {} calls/s",
@@ -100,7 +100,7 @@ impl Table {
     }
 
     /// A row as text.
-    pub fn line(&self, row: &Row) -> String {
+    pub fn line(&self, row: &ThreadRow) -> String {
         let wait = match row.wakeups {
             0 => "-".to_owned(),
             _ => duration(row.worst_wait_ns),
@@ -126,7 +126,7 @@ impl Table {
     }
 }
 
-impl Answer for Table {
+impl Answer for TopTable {
     fn name(&self) -> &'static str {
         "threads"
     }

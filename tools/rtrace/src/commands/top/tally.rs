@@ -2,10 +2,10 @@
 
 //! Counts what threads do, until a table is taken.
 
-use super::table::{Row, Table};
+use super::table::{ThreadRow, TopTable};
 use crate::args::Column;
 use analysis::loss::Loss;
-use analysis::schedule::{Schedule, Span, State};
+use analysis::schedule::{Activity, Schedule, Span};
 use analysis::schedule_events::Switch;
 use analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
 use analysis::tasks::Life;
@@ -106,7 +106,7 @@ impl Tally {
     }
 
     /// Returns the table of the work until `time`, and begins a new one.
-    pub fn take(&mut self, time: u64, schedule: &Schedule) -> Table {
+    pub fn take(&mut self, time: u64, schedule: &Schedule) -> TopTable {
         // Count the part before `time` of the times on a CPU that continue.
         for (tid, from) in schedule.running_since() {
             let since = self.since;
@@ -116,14 +116,14 @@ impl Tally {
         self.table(time)
     }
 
-    fn table(&mut self, time: u64) -> Table {
+    fn table(&mut self, time: u64) -> TopTable {
         let begin = std::mem::replace(&mut self.since, time);
         let (lost, packets_lost) = std::mem::take(&mut self.lost);
         // Without the idle task of each CPU.
         self.threads.retain(|(tid, _), _| *tid != 0);
         let nanoseconds = |ticks| self.clock.nanoseconds(ticks);
         let threads = self.threads.drain();
-        let rows = threads.map(|((tid, _), figures)| Row {
+        let rows = threads.map(|((tid, _), figures)| ThreadRow {
             tid,
             comm: printing::text(&figures.comm).into_owned(),
             cpu_ns: nanoseconds(figures.ran),
@@ -134,7 +134,7 @@ impl Tally {
             errors: figures.errors,
             top_call: top_call(&figures, self.calls.all()),
         });
-        let mut table = Table {
+        let mut table = TopTable {
             begin_ns: self.clock.since_epoch(begin),
             duration_ns: nanoseconds(time.saturating_sub(begin)),
             cpus: self.cpus.len(),
@@ -201,12 +201,12 @@ impl Analysis for Tally {
         let since = self.since;
         let figures = self.figures((span.tid, span.life), schedule);
         match span.state {
-            State::Running => figures.ran += span.to.saturating_sub(span.from.max(since)),
-            State::Runnable { woken: true } if span.is_complete => {
+            Activity::Running => figures.ran += span.to.saturating_sub(span.from.max(since)),
+            Activity::Runnable { woken: true } if span.is_complete => {
                 figures.wakeups += 1;
                 figures.worst = figures.worst.max(span.ticks());
             }
-            State::Runnable { .. } | State::Blocked(_) => {}
+            Activity::Runnable { .. } | Activity::Blocked(_) => {}
         }
     }
 

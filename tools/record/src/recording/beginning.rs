@@ -4,7 +4,7 @@
 
 use super::Record;
 use crate::exit::Code;
-use crate::run::condition::Condition;
+use crate::run::condition::{Condition, Happened};
 use crate::run::launch::spawn;
 use crate::run::watch::Watch;
 use crate::run::workload::{Run, RunEvent};
@@ -33,10 +33,9 @@ pub fn begin<'a>(
         state::record(session)?;
     }
     let ends = options.setup.tasks.ends()?;
-    let until = match (&ends, options.conditions.duration) {
-        (Some(_), _) => "the chosen processes end, or Ctrl-C",
-        (None, Some(_)) => "the time has passed, or Ctrl-C",
-        (None, None) => "Ctrl-C",
+    let until = match &ends {
+        Some(_) => "the chosen processes end, or Ctrl-C",
+        None => options.conditions.end(),
     };
     if options.command.is_empty() {
         tell(format_args!(
@@ -65,7 +64,20 @@ pub struct End {
 
 /// Waits for the end of the recording. If a condition ended it, reports the condition.
 pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Result<End> {
-    let conditions = &options.conditions;
+    let (happened, code) = next(run, over)?;
+    let waits_for_failure = options.conditions.until.iter().any(Condition::is_failure);
+    Ok(End {
+        code,
+        is_wanted: happened.is_some() || !waits_for_failure,
+    })
+}
+
+/// Waits for the next event of a run. Reports and returns the condition that occurred, and returns the exit code if the
+/// run has ended.
+pub fn next(
+    run: &mut Run<'_>,
+    over: impl AsFd,
+) -> anyhow::Result<(Option<Happened>, Option<Code>)> {
     let (happened, code) = match run.next(over)? {
         RunEvent::Happened(happened) => (Some(happened), None),
         RunEvent::Ended(code) => (run.failure(code), Some(code)),
@@ -73,9 +85,5 @@ pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Res
     if let Some(happened) = &happened {
         say(happened);
     }
-    let waits_for_failure = conditions.until.iter().any(Condition::is_failure);
-    Ok(End {
-        code,
-        is_wanted: happened.is_some() || !waits_for_failure,
-    })
+    Ok((happened, code))
 }

@@ -15,7 +15,7 @@ use crate::probe::Probes;
 use crate::run::condition::Conditions;
 use crate::run::launch;
 use crate::run::watch::Watch;
-use crate::run::workload::Run;
+use crate::run::workload::{never, Run};
 use crate::session::advice;
 use crate::session::channels::ChannelSetup;
 use crate::session::earlier::Earlier;
@@ -183,11 +183,19 @@ fn try_record<'a>(place: &Place, options: &'a mut Record) -> anyhow::Result<Reco
     let uuid = session.uuid()?;
     let _free = FreeOnDrop { session, uuid };
     let begin = || begin(options, session, signals, watch);
-    let mut recording = match (snapshots, writer) {
-        (Some(directory), _) => snapshots::record(options, directory, session, stop, begin),
-        (None, Some(writer)) => stream(options, session, stop, writer, begin),
-        (None, None) => flight_recorder(options, session, stop, begin),
-    }?;
+    let mut recording = match writer {
+        Some(writer) => stream(options, session, stop, writer, begin)?,
+        None => match (begin()?, snapshots) {
+            (Begun::Not(code), _) => {
+                drop(stop);
+                Recording::NotBegun(code)
+            }
+            (Begun::Running(run), Some(directory)) => {
+                snapshots::record(options, directory, session, stop, run)?
+            }
+            (Begun::Running(run), None) => flight_recorder(options, session, stop, run)?,
+        },
+    };
     let saved = symbols
         .map(|(directory, symbols)| names::save(directory, snapshots.is_some(), symbols, servers));
     if let Some(Err(error)) = saved {
@@ -263,10 +271,7 @@ impl Recording<'_> {
             Self::NotBegun(code) => return Ok(code),
             Self::Done { run, code, verdict } => (run, code, verdict),
         };
-        let code = match code {
-            Some(code) => code,
-            None => run.rest()?,
-        };
+        let code = run.code(code)?;
         Ok(match verdict {
             Verdict::Failed => FAILED,
             Verdict::Lost if code == 0 => LOST,
@@ -306,11 +311,10 @@ fn stream<'a>(
     let consumer = Consumer::open(source, begin_there)?;
     // Hangs up when the consumer is done, for whatever reason.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    // `never` never becomes readable: the consumer ends when the trace is stopped and drained.
-    let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    let not_stopped = never()?;
     let writing = writer.write(move || {
         let (_alive, mut consumer) = (alive, consumer);
-        let whole = drain(&mut consumer, &never);
+        let whole = drain(&mut consumer, not_stopped);
         (consumer, whole)
     });
     let ended = begin().and_then(|begun| match begun {
@@ -335,10 +339,9 @@ fn stream<'a>(
     let mut written = consumer.written();
     let mut sink = consumer.into_sink();
     if whole && !late.is_empty() {
-        let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
         let source = LiveTrace::open(session)?.only(|name| late.contains(&name));
         let mut consumer = Consumer::open(source, |_| Ok(sink))?;
-        whole = drain(&mut consumer, &never);
+        whole = drain(&mut consumer, never()?);
         written += consumer.written();
         sink = consumer.into_sink();
     }
@@ -379,8 +382,8 @@ fn unwanted(run: Box<Run<'_>>, end: End) -> Recording<'_> {
     }
 }
 
-/// Moves packets from the buffers to disk until the trace is stopped and drained. Returns whether all of them are on
-/// disk.
+/// Moves packets from the buffers to disk until the trace is stopped and drained; `never` never becomes readable.
+/// Returns whether all of them are on disk.
 fn drain(consumer: &mut Consumer<LiveTrace>, never: impl AsFd) -> bool {
     let result = consumer.run(never);
     if let Err(error) = &result {
@@ -403,13 +406,9 @@ fn flight_recorder<'a>(
     options: &'a Record,
     session: &Session,
     stop: StopOnDrop<'_>,
-    begin: impl FnOnce() -> anyhow::Result<Begun<'a>>,
+    mut run: Box<Run<'a>>,
 ) -> anyhow::Result<Recording<'a>> {
-    let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    let mut run = match begin()? {
-        Begun::Not(code) => return Ok(Recording::NotBegun(code)),
-        Begun::Running(run) => run,
-    };
+    let never = never()?;
     let end = wait(options, &mut run, &never)?;
     drop(stop);
     let maps = session.maps_text();
@@ -422,7 +421,7 @@ fn flight_recorder<'a>(
     drop(recording);
     let begin_there = |source: &LiveTrace| begin_writing(options, uuid, source.streams()?, over);
     let mut consumer = Consumer::open(source, begin_there)?;
-    let whole = drain(&mut consumer, &never);
+    let whole = drain(&mut consumer, never);
     let recorded = Recorded {
         uuid,
         written: consumer.written(),

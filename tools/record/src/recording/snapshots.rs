@@ -2,17 +2,15 @@
 
 //! `rtrace record --snapshot-on`: a flight recorder that writes a snapshot when a condition occurs.
 
-use crate::recording::beginning::Begun;
+use crate::recording::beginning::next;
 use crate::recording::snapshot;
 use crate::recording::{say_nothing, Record, Recording, Verdict};
 use crate::run::condition::Happened;
-use crate::run::workload::RunEvent;
+use crate::run::workload::{never, Run};
 use crate::session::on_drop::StopOnDrop;
 use crate::state;
-use anyhow::Context;
 use control::Session;
 use network::Directory;
-use rustix::pipe::{pipe_with, PipeFlags};
 use store::Folder;
 use terminal::say;
 
@@ -23,26 +21,15 @@ pub fn record<'a>(
     directory: &Directory,
     session: &Session,
     stop: StopOnDrop<'_>,
-    begin: impl FnOnce() -> anyhow::Result<Begun<'a>>,
+    mut run: Box<Run<'a>>,
 ) -> anyhow::Result<Recording<'a>> {
-    // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
-    let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    let mut run = match begin()? {
-        Begun::Not(code) => return Ok(Recording::NotBegun(code)),
-        Begun::Running(run) => run,
-    };
+    let never = never()?;
     let conditions = &options.conditions;
     let mut left = conditions.snapshots.unwrap_or(u64::MAX);
     let mut stop = Some(stop);
     let mut taken = 0_u64;
     let (code, failed) = loop {
-        let (happened, code) = match run.next(&never)? {
-            RunEvent::Happened(happened) => (Some(happened), None),
-            RunEvent::Ended(code) => (run.failure(code), Some(code)),
-        };
-        if let Some(happened) = &happened {
-            say(happened);
-        }
+        let (happened, code) = next(&mut run, &never)?;
         let is_snapshot = matches!(happened, Some(Happened::Snapshot(_)));
         left -= u64::from(is_snapshot);
         let is_end = left == 0 || code.is_some() || matches!(happened, Some(Happened::End(_)));

@@ -127,6 +127,14 @@ pub struct NoTrigger {
 }
 
 impl Conditions {
+    /// The end of a run without a command, for the user.
+    pub fn end(&self) -> &'static str {
+        match self.duration {
+            Some(_) => "the time has passed, or Ctrl-C",
+            None => "Ctrl-C",
+        }
+    }
+
     /// Whether some condition is an event.
     pub fn has_events(&self) -> bool {
         let mut all = self.until.iter().chain(&self.snapshot_on);

@@ -6,7 +6,7 @@ use crate::exit::Code;
 use crate::place::Place;
 use crate::run::condition::Conditions;
 use crate::run::watch::Watch;
-use crate::run::workload::{Run, RunEvent};
+use crate::run::workload::{never, Run, RunEvent};
 use crate::session::advice;
 use crate::session::on_drop::StopOnDrop;
 use crate::session::patience;
@@ -94,8 +94,8 @@ pub fn look<T>(
     let uuid = session.uuid()?;
     let mut consumer = Consumer::open(source, |_| Ok(Box::new(Viewer::new(view)?)))?;
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
-    // `never` never becomes readable: the consumer ends when the trace is stopped and drained.
-    let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+    // The consumer ends when the trace is stopped and drained.
+    let never = never()?;
     let (waited, result) = thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let _alive = alive;

@@ -7,10 +7,9 @@ use crate::run::condition::{Conditions, Happened};
 use crate::run::watch::Watch;
 use crate::session::tasks::Ends;
 use anyhow::Context;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::fs::{accessat, Access, AtFlags, CWD};
 use rustix::io::Errno;
-use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::{getpgrp, kill_process, pidfd_open, Pid, PidfdFlags, Signal};
 use rustix::termios::tcgetpgrp;
 use std::collections::VecDeque;
@@ -53,6 +52,11 @@ struct Running {
     pid: Pid,
     /// Readable when the command has ended.
     ended: OwnedFd,
+}
+
+/// Makes a descriptor that never becomes readable, because no code writes to it.
+pub fn never() -> anyhow::Result<OwnedFd> {
+    eventfd(0, EventfdFlags::CLOEXEC).context("eventfd")
 }
 
 /// Event of a run.
@@ -98,8 +102,12 @@ impl<'a> Run<'a> {
             .filter(|_| !self.is_interrupted)
     }
 
-    /// Waits for the command's end, whatever the conditions. Returns 0 if there is no command.
-    pub fn rest(&mut self) -> anyhow::Result<Code> {
+    /// Waits for the command's end, whatever the conditions, unless it has `ended`. Returns the exit code: 0 if there is
+    /// no command.
+    pub fn code(&mut self, ended: Option<Code>) -> anyhow::Result<Code> {
+        if let Some(code) = ended {
+            return Ok(code);
+        }
         self.watch.end();
         self.deadline = None;
         let Some(command) = &mut self.command else {
@@ -110,8 +118,7 @@ impl<'a> Run<'a> {
             return Ok(code(status));
         }
         tell("waiting for the command");
-        // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
-        let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+        let never = never()?;
         loop {
             if let RunEvent::Ended(code) = self.next(&never)? {
                 return Ok(code);

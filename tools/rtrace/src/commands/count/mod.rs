@@ -65,11 +65,7 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
         Err(code) => return Ok(code),
     };
     if child.is_none() {
-        let until = match args.duration {
-            Some(_) => "the time has passed, or Ctrl-C",
-            None => "Ctrl-C",
-        };
-        tell(format_args!("counting until {until}"));
+        tell(format_args!("counting until {}", conditions.end()));
     }
     let mut run = Run::new(child, signals, &conditions, watch, ends)?;
     let mut counts = Counts::new(session, args);
@@ -94,10 +90,7 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
         RunEvent::Happened(Happened::Snapshot(_)) => None,
     };
     printed.map_err(|_| anyhow::anyhow!("a thread panicked"))??;
-    match code {
-        Some(code) => Ok(code),
-        None => run.rest(),
-    }
+    run.code(code)
 }
 
 /// The tables of a session's map.

@@ -21,11 +21,10 @@ use record::recording::new_directory;
 use record::run::condition::{Condition, Conditions, Happened};
 use record::run::launch;
 use record::run::watch::Watch;
-use record::run::workload::{Run, RunEvent};
+use record::run::workload::{never, Run, RunEvent};
 use record::session::on_drop::StopOnDrop;
 use record::session::tasks::{self, check_namespace, Ends};
 use record::session::temporary::Temporary;
-use rustix::pipe::{pipe_with, PipeFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
 use store::{Claim, Trace};
@@ -157,12 +156,9 @@ fn measure(place: &Place, args: &LatencyArgs) -> anyhow::Result<Code> {
         Err(code) => return Ok(code),
     };
     if child.is_none() {
-        let until = match args.duration {
-            Some(_) => "the time has passed, or Ctrl-C",
-            None => "Ctrl-C",
-        };
         tell(format_args!(
-            "measuring until {until}; times are in {}",
+            "measuring until {}; times are in {}",
+            conditions.end(),
             date::zone_name(None)
         ));
     }
@@ -219,8 +215,7 @@ impl<'a> Cases<'a> {
         stop: StopOnDrop<'_>,
         mut run: Run<'_>,
     ) -> anyhow::Result<Code> {
-        // `never` never becomes readable: `_kept` keeps the pipe open, and no code writes to it.
-        let (never, _kept) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
+        let never = never()?;
         let wanted = self.args.count.unwrap_or(u64::MAX);
         let mut found = 0;
         let code = loop {
@@ -263,10 +258,7 @@ impl<'a> Cases<'a> {
             }
             None => say(format_args!("no {one} {}", self.missing())),
         }
-        match code {
-            Some(code) => Ok(code),
-            None => run.rest(),
-        }
+        run.code(code)
     }
 
     /// Says what no delay did: its length, and the choice of threads and CPUs.

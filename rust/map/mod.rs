@@ -23,15 +23,15 @@
 //! | state (slot of pairs) | any CPU | shared cmpxchg to changing, then a release store |
 //! | key, time (slot of pairs) | the context that changes the slot | store |
 //! | begin of a small number | any CPU | shared cmpxchg |
-//! | state (slot of stacks) | any CPU | shared cmpxchg from free to claimed, then a release store: the name |
+//! | state (slot of stacks) | any CPU | shared cmpxchg from free to claimed, then a release store of the stack's name |
 //! | number, addresses (slot of stacks) | the context that claimed the slot | store; they never change after that |
 //!
 //! # Contexts
 //!
 //! The *writer* runs on the table's CPU with preemption disabled, in any context. A nested context
-//! (interrupt, NMI) returns before the interrupted context continues. If it finds a slot that the
-//! interrupted context has claimed, it does not know the key, and uses the next slot. So a table may
-//! have a key twice, and readers add up both.
+//! (interrupt, NMI) returns before the interrupted context continues. In a slot that the interrupted
+//! context has claimed, the key may be missing, so the nested context uses the next slot. So a table may
+//! have a key in two slots, and readers add up the two.
 //!
 //! A reader that runs at the same time as a writer may see an update's count without its sum. It never sees
 //! an incomplete key. An update that ended before the read began is complete.

@@ -150,11 +150,11 @@ impl Probe {
         self.look.load() & Look::NOTHING == 0
     }
 
-    /// Decides whether an event is wanted, as far as `look` says: bits of [`Look`]. If one number of the record does not
-    /// decide, [`wants_record`](Self::wants_record) does. Any context, NMI included. The caller knows of the event:
-    /// - `about`, which returns the id of the task that the event is about, as in ftrace;
-    /// - `tasks`, which it is about, too: for their cgroups;
-    /// - `number`, which returns the number at an offset of the fields.
+    /// Decides whether an event is wanted, by the checks in `look`: bits of [`Look`]. If the filter needs more than one
+    /// number, the event is undecided; [`wants_record`](Self::wants_record) then decides. Any context, NMI included.
+    /// - `about` returns the id of the task that the event is about, as in ftrace.
+    /// - `tasks` are the tasks whose cgroups count.
+    /// - `number` returns the number at an offset of the fields.
     #[inline(always)]
     pub(super) fn wants(
         &self,
@@ -180,7 +180,7 @@ impl Probe {
         }
     }
 
-    /// As [`wants`](Self::wants), for an event of which only the current task is known.
+    /// As [`wants`](Self::wants), before the fields are known.
     #[inline(always)]
     fn wants_unread(&self, look: u64) -> Decision {
         self.wants(look, || None, &[], |_| None)
@@ -193,7 +193,7 @@ impl Probe {
         filter.all(|filter| filter.wants(fields, now))
     }
 
-    /// Whether events of the task that runs can be wanted. Any context, NMI included.
+    /// Returns false if the probe refuses all events of the current task. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn wants_current_task(&self) -> bool {
         !self.looks() || self.looks_at_current_task()
@@ -241,8 +241,9 @@ impl Probe {
     ///
     /// A filter that compares one number reads only that field. Writing the record reads the field again.
     ///
-    /// The work that takes many registers is in two closures of the caller, which have the caller's arguments:
-    /// `handle_list` calls [`handle_list`](Self::handle_list), and `handle_any` calls [`handle_any`](Self::handle_any).
+    /// The work that takes many registers is in two closures of the caller, which have the caller's arguments. They
+    /// must call the functions of the same names: [`handle_list`](Self::handle_list) and
+    /// [`handle_any`](Self::handle_any).
     #[inline(always)]
     pub(crate) fn handle_or<W: FnOnce(RecordWriter<'_>)>(
         &self,
@@ -327,7 +328,7 @@ impl Probe {
         if self.wants(look, || None, about, |_| None) == Decision::Refused {
             return;
         }
-        // This is this module's outermost function on the stack, or the next one.
+        // On the stack, this is the module's outermost function, or the outermost one has called it.
         let stack = StackStart::here();
         if let Some(fields) = Capture::<N>::new().fill(len, write) {
             self.handle_captured(fields, guards, stack);
@@ -342,8 +343,9 @@ impl Probe {
         self.handle_decided(fields, Decision::Undecided, now);
     }
 
-    /// Handles an event that is about no task. With a filter, an event of more than [`LONGEST`] bytes is lost and counted. The caller must hold no other [`NoPreempt`]
-    /// guard than `guard`, because this passes a guard count of 1 to [`Moment`]. Any context, NMI included.
+    /// Handles an event that is about no task. With a filter, an event of more than [`LONGEST`] bytes is lost and
+    /// counted. The caller must hold no other [`NoPreempt`] guard than `guard`, because this passes a guard count of
+    /// 1 to [`Moment`]. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn handle_tail<T: Tail>(&self, fields: &T, guard: &NoPreempt) {
         let look = self.look.load();
@@ -540,7 +542,7 @@ impl Probe {
 /// A channel's contexts, followed by an event's fields.
 pub(crate) struct WithContexts<'a, T> {
     pub(crate) contexts: &'a ContextSet,
-    /// The moment of the recording, before the guard of the buffer's gate exists.
+    /// The moment of the event. Its number of guards does not include the guard of the buffer's gate.
     pub(crate) now: Moment<'a>,
     pub(crate) fields: &'a T,
 }
@@ -568,7 +570,7 @@ impl<T: Tail> WithContexts<'_, T> {
             called: &called,
         };
         let (len, write) = tail_alone(&all);
-        // Stands for the guard of the gate, which `write_contexts` assumes.
+        // `write_contexts` assumes that the gate's guard exists. Here this guard takes its place.
         let _guard = NoPreempt::new();
         room.fill(len, write)
     }

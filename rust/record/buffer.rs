@@ -58,9 +58,9 @@ pub struct Buffer<P: WritePlatform> {
     memory: Memory<P::Pages>,
     /// Time of the last record. If records nest, it may be the time of a slightly earlier record.
     last_time: P::Local,
-    /// Latest time of a flush, or of a record that [`reserve_any`](Self::reserve_any) reserved. Every nested
-    /// record is one of these. Once all records are complete, the later of this and `last_time` is the time
-    /// of the last record.
+    /// Latest time of a flush, or of a record that [`reserve_any`](Self::reserve_any) reserved. (It reserves every
+    /// nested record.) When no record is being written, the time of the last record is the later one of this time
+    /// and `last_time`.
     last_any: P::Local,
     clock: TraceClock<P>,
     identity: Identity,
@@ -181,8 +181,8 @@ impl<P: WritePlatform> Buffer<P> {
     }
 
     /// As [`record_open`](Self::record_open); the function that writes gets the guard of the entry.
-    /// `again` may compute the number of payload bytes a second time, so that the number need not be
-    /// kept during the write.
+    /// `again` may return the number of payload bytes once more, after the write. Then the compiler need not keep
+    /// the number in a register during the write.
     #[inline(always)]
     pub fn record_open_guarded<'a, F: Format, W: FnOnce(RecordWriter<'a>, &P::NoPreempt)>(
         entered: Entry<'a, P>,
@@ -221,7 +221,7 @@ impl<P: WritePlatform> Buffer<P> {
         size: impl FnOnce() -> (u64, W),
     ) -> Option<(Reserved<'a, P>, RecordWriter<'a>, W)> {
         let read = F::Clock::read(&entered.target().clock);
-        // The second call of `target`: only `entered` stays live while the clock is called.
+        // `target` is called again, so that only `entered` is kept in a register while the clock is read.
         let buffer = entered.target();
         let time = F::Clock::settle(&buffer.clock, read);
         let (len, write) = size();
@@ -439,8 +439,8 @@ impl<P: WritePlatform> Buffer<P> {
         loop {
             let missed = self.missed();
             let time = self.clock.now().wrapping_add(missed);
-            // If the number of missed ticks changed while the clock was read, it may not belong to the reading.
-            // Then both are read again. The number never decreases, so equal values mean that it did not change.
+            // Reads both again if the number of missed ticks changed while the clock was read. The number never
+            // decreases, so equal values mean that it did not change.
             if self.missed() == missed {
                 return time;
             }
@@ -456,7 +456,7 @@ impl<P: WritePlatform> Buffer<P> {
     /// offline, it is the [`Deputy`](super::gate::Deputy) of the gate, or no record can be written any more.
     pub fn flush(&self) {
         if let Some(closed) = self.ring.switch(|| self.end()) {
-            // For the records of interrupted contexts: see `TraceClock`.
+            // No later record may have an earlier time, not even one of an interrupted context (see `TraceClock`).
             self.last_time.store(closed.time);
             self.raise_last_any(closed.time);
             self.close(closed);
@@ -520,7 +520,7 @@ impl<P: WritePlatform> Buffer<P> {
 
 /// A record that the outermost entry is writing, in the open packet. The caller must
 /// [end](Self::end) it.
-// Only the fields that `end` needs, because the compiler stores each word that the caller keeps.
+// Has only the fields that `end` needs, because each field takes a word on the caller's stack.
 #[must_use]
 pub struct BegunOpen<'a, P: WritePlatform> {
     entered: Entry<'a, P>,

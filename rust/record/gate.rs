@@ -6,12 +6,18 @@
 //! is *inside*. Other contexts of the CPU may interrupt it and enter, too. But a probe that fires
 //! itself would enter again and again, forever. So each gate counts the contexts inside. The
 //! outermost context finds a count of 0 and needs no further check. Any other context must become
-//! [`Exclusive`], in a function that is not inlined. There its [`Level`] distinguishes an
+//! exclusive, in a function that is not inlined. There its [`Level`] distinguishes an
 //! interruption, which may continue, from a recursion, which is refused.
 //!
-//! A *watched* gate stops every context that enters. A stopped context passes later if the gate is open
-//! or fenced ([`Stopped`]). A buffer watches its gate while it is full, so that the stopped probe can refuse
-//! the record at little cost (`Buffer::admit`).
+//! | type | context | made by |
+//! | --- | --- | --- |
+//! | [`Entry`] | the outermost, inside an open gate that is not watched | [`Ways::enter`] |
+//! | [`Stopped`] | any other, which may not use the value yet | [`Ways::enter`] |
+//! | [`Entry`] | any, inside an open or fenced gate | [`Stopped::pass`], [`Stopped::pass_fence`] |
+//! | [`Exclusive`] | any, inside and no recursion | [`Entry::exclusive`] |
+//!
+//! A *watched* gate stops every context that enters. A buffer watches its gate while it is full, so that the
+//! stopped probe can refuse the record at little cost (`Buffer::admit`).
 //!
 //! Contexts of a CPU nest: an interrupting context has left before the interrupted one continues.
 //! So the following is true wherever a context is interrupted:
@@ -28,13 +34,12 @@
 //!
 //! A context that is not the outermost is a recursion in two cases:
 //! - The bit of its level or of a higher one is set.
-//! - Its level is [`Level::Thread`], the lowest. By (G3) the outermost context would need a lower
-//!   one.
+//! - Its level is [`Level::Thread`]. That is the lowest level, so this context cannot have interrupted another one.
 //!
 //! The check misses one recursion. The outermost context does not store its level, because that
-//! would cost each event an instruction. If its level is above [`Level::Thread`] and it fires
-//! itself, the recursion looks like the interruption of a thread. So this recursion continues, and sets
-//! its bit. The next one is refused.
+//! would cost each event an instruction. Assume that an interrupt is the outermost context, and that its probe
+//! fires itself. The recursion then looks like an interrupt of a thread: it continues, and sets its bit. The next
+//! recursion finds the bit, and is refused.
 //!
 //! The gate's [`Deputy`] is a caller on another CPU, which uses the value without an interrupt of the
 //! gate's CPU. It acts while no context is inside, and no context ever waits for it:
@@ -57,10 +62,10 @@ use core::ops::Deref;
 pub trait EachCpu<T, G>: Clone + Sized {
     /// Allocates the values, each made by `make`. [`None`]: out of memory. May sleep.
     fn new(make: impl Fn() -> T) -> Option<Self>;
-    /// Returns the word by which [`at`](Self::at) finds the values.
+    /// Returns a word that stands for these values: an argument of [`at`](Self::at).
     fn word(&self) -> u64;
-    /// Returns this CPU's value among those that have this [`word`](Self::word). `guard` keeps the caller on the
-    /// CPU. Any context, NMI included.
+    /// Returns this CPU's value of the values with this [`word`](Self::word). `guard` keeps the caller on the CPU.
+    /// Any context, NMI included.
     ///
     /// # Safety
     ///
@@ -162,7 +167,7 @@ pub unsafe trait GateState {
     /// Counts a context in. Returns whether the context is the only one inside, and the gate is
     /// open and not watched. On the gate's CPU, in any context.
     fn enter(&self) -> bool;
-    /// Counts the context out, for each result of `enter`. On the gate's CPU, in any context.
+    /// Counts the context out. Called once after each `enter`, whatever it returned. On the gate's CPU, in any context.
     fn leave(&self);
     /// Returns whether another context was inside when the calling context entered. On the gate's
     /// CPU, in any context.
@@ -281,8 +286,8 @@ impl<P: WritePlatform, T> Gates<P, T> {
         }
     }
 
-    /// Stops every context that enters the gate of `cpu`. A context that passes nevertheless may
-    /// [end the watch](Entry::watch). Any CPU.
+    /// Stops every context that enters the gate of `cpu`. A stopped context that passes may [end the
+    /// watch](Entry::watch). Any CPU.
     pub fn watch(&self, cpu: u32) {
         if let Some(gate) = self.0 .0.of(cpu) {
             gate.state.set_watched(true);

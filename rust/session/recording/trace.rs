@@ -36,8 +36,8 @@ pub(in crate::session) struct Recording {
     channels: KVec<Arc<Channel>>,
     /// Records built-in events, if the trace has a channel for them.
     builtin: Option<Arc<BuiltinProbe>>,
-    /// The session's places for probes of built-in events. The place of an event has `builtin` from when the
-    /// metadata describes the event until the recording is stopped.
+    /// For each built-in event the probe that records it, or none. This recording stores `builtin` there when its
+    /// metadata describes the event, and removes it when it is stopped.
     builtins: Arc<BuiltinProbes>,
     stopper: Arc<Stopper>,
     time: Arc<TraceTime>,
@@ -65,7 +65,7 @@ pub(crate) struct Trace {
     describes: [SharedWord; Builtin::ALL.len()],
     /// The channel that gets the built-in events.
     marker_channel: Option<ChannelId>,
-    /// By [`ChannelId`].
+    /// The channels, in the order of [`ChannelId`].
     channels: KVec<Arc<TraceChannel>>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct TraceChannel {
 
 /// A channel's records.
 enum Buffers {
-    /// In memory.
+    /// The buffers exist.
     Held(Arc<Channel>),
     /// The buffers were freed, after readers had seen the end of each stream or by a user. The counters stay.
     Freed(StatsTable, AuxTable),
@@ -219,8 +219,8 @@ pub(in crate::session) fn start(
 }
 
 impl Recording {
-    /// Makes a channel record exactly the selection in `settings` from now on. All its events must have
-    /// `numbers`. On failure the channel records the same events as before. May sleep.
+    /// Makes a channel record exactly the selection in `settings` from now on. `numbers` must have all events of the
+    /// selection. On failure the channel records the same events as before. May sleep.
     pub(in crate::session) fn select(
         &self,
         channel: ChannelId,
@@ -254,7 +254,7 @@ impl Recording {
     fn recorder<'a>(&'a self, builtin: Builtin, guard: &'a NoPreempt) -> Option<&'a BuiltinProbe> {
         let own = self.builtin.as_deref()?;
         let placed = self.builtins.of(builtin).get(guard)?;
-        // If the next trace has started, the place has its probe.
+        // If the next trace has started, the probe there is that of the next trace.
         core::ptr::eq(placed, own).then_some(placed)
     }
 
@@ -303,7 +303,7 @@ impl Recording {
             channel.stop();
         }
         self.time.stop();
-        // Waits once for contexts that record a built-in event, if any was recorded.
+        // If this trace has recorded built-in events, the drop waits, once, for contexts that still record one.
         let mut retired = Retired::new();
         for builtin in Builtin::ALL {
             self.builtins.of(builtin).replace_later(None, &mut retired);

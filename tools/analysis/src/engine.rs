@@ -3,8 +3,8 @@
 //! The engine. It turns the items of a trace, in order of time, into activities of threads and CPUs, and
 //! passes these to the analyses.
 //!
-//! All views of a trace use the engine, so each quantity has one value. Missing events make the same values
-//! unknown in all views, because this depends on the events that a stream can have, not on the analyses.
+//! All views of a trace use the engine, so each quantity has one value. If events are missing, the same values are
+//! unknown in all views: the engine decides this from the events that a stream can have, not from the analyses.
 
 use super::choice::{Chosen, Part};
 use super::head::Extent;
@@ -25,7 +25,7 @@ enum Receiver {
     Analysis(usize),
 }
 
-/// The way of an event.
+/// The receivers of an event, and the number of its records.
 #[derive(Debug, Default)]
 struct Route {
     /// Receivers, and the number by which each receiver identifies the event.
@@ -70,13 +70,13 @@ pub struct Engine<A: ?Sized> {
     clock: Clock,
     /// The part of the trace that the analyses receive; all of it, if `None`.
     choice: Option<Part>,
-    /// The same, once the begin of the trace is known.
+    /// `choice` as times of the trace's clock. `None` before the begin of the trace is known.
     chosen: Option<Chosen>,
     /// Losses that the last item reported.
     losses: Vec<Loss>,
     /// Whether the begin of the trace is known.
     is_begun: bool,
-    /// Losses that the analyses receive once it is.
+    /// Losses that the analyses receive when the begin of the trace is known.
     untold: Vec<Loss>,
 }
 
@@ -85,7 +85,7 @@ pub struct Engine<A: ?Sized> {
 struct Stream {
     /// Index of the stream's CPU in the schedule.
     cpu: usize,
-    /// Kinds of events that the stream can have. Without any of them, a loss makes nothing unknown.
+    /// Kinds of events that the stream can have. If it has none of these kinds, a loss makes nothing unknown.
     kinds: Kinds,
     /// End of the last packet.
     end: u64,
@@ -173,8 +173,8 @@ impl<A: Analysis + ?Sized> Engine<A> {
         self
     }
 
-    /// Returns whether an event can change more than the number of its records. If a part of the trace is chosen, the
-    /// event may be outside.
+    /// Returns false if it is enough to count an event. If a part of the trace is chosen, this is never enough, because
+    /// the event may be outside the part.
     pub fn wants(&self, event: EventKey) -> bool {
         let is_part = self.choice.is_some() || self.chosen.is_some();
         let route = self.routes.get(&event);
@@ -199,7 +199,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
         (&self.schedule, &mut self.analyses)
     }
 
-    /// Returns the time range of the packets that were read, as far as it is chosen.
+    /// Returns the time range of the packets that were read, or the chosen part of it.
     pub fn extent(&self) -> Extent {
         match &self.chosen {
             Some(chosen) => self.extent.part(chosen),
@@ -248,7 +248,8 @@ impl<A: Analysis + ?Sized> Engine<A> {
         &self.losses
     }
 
-    /// From here on the begin of the trace is known: applies the choice, and passes the losses in the first packets on.
+    /// Handles the begin of the trace, which is known now: computes the chosen part, and passes the losses in the first
+    /// packets to the analyses.
     fn begin(&mut self) {
         if self.is_begun {
             return;

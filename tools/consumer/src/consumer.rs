@@ -66,9 +66,9 @@ pub struct Consumer<S: Source> {
 /// Streams whose packets may be overwritten while a snapshot writes other streams.
 #[derive(Debug)]
 pub struct Exposed {
-    /// Their number.
+    /// Number of these streams.
     pub streams: usize,
-    /// The reason why the first of them could not be taken at once.
+    /// The reason why the first of these streams could not be taken at once.
     pub cause: io::Error,
 }
 
@@ -122,10 +122,10 @@ impl AddAssign for Written {
 }
 
 impl<S: Source> Consumer<S> {
-    /// Opens every stream, makes the sink by `begin`, and passes the description to it. From then on the sink has a
-    /// trace.
+    /// Opens every stream, makes the sink by `begin`, and passes the description to the sink. After that the sink's
+    /// output is a valid trace.
     pub fn open(mut source: S, begin: impl FnOnce(&S) -> Result<Box<dyn Sink>>) -> Result<Self> {
-        // Opens the streams first, because the process that has them open is the only writer of the sink.
+        // Opens the streams first: only one process can have them open, so no other one writes the same output.
         let mut streams = Vec::new();
         for name in source.streams()? {
             if let Some(stream) = source.open(&name)? {
@@ -209,7 +209,7 @@ impl<S: Source> Consumer<S> {
             Ok(end)
         });
         let synced = self.sink.sync();
-        // An error of this check is the cause of the other errors.
+        // Checked first: if the output was removed, the other errors are consequences.
         self.sink.check()?;
         let end = end?;
         synced?;
@@ -354,7 +354,7 @@ impl<S: Source> Consumer<S> {
                         Took::Over => self.end_stream(i)?,
                     }
                 }
-                // Also puts the last packet taken from a busy stream.
+                // If the loop ended because `left` is 0, the last packet was not put yet.
                 self.put_sent(i)?;
             }
             let waits = self.readers.iter().any(|reader| reader.sent.is_some());
@@ -451,7 +451,7 @@ impl<S: Source> Consumer<S> {
             *over = true;
             return Ok(Took::Over);
         }
-        // An earlier run may have written the packet, and died before it returned it.
+        // An earlier process may have written the packet, and died before it returned the packet to the kernel.
         if !self.sink.has(*number, packet.sequence) {
             if self.sink.is_full(packet.size) {
                 turn(&self.source, &mut *self.sink)?;
@@ -579,7 +579,7 @@ fn turn(source: &impl Source, sink: &mut dyn Sink) -> Result<()> {
     sink.turn(&|| source.counters())
 }
 
-/// Makes an error that names the stream as the sink does.
+/// Makes an error with the name that the sink has for the stream.
 fn stream_error<'a>(
     sink: &'a dyn Sink,
     number: usize,

@@ -13,7 +13,6 @@ mod sink;
 mod source;
 mod state;
 pub mod stats;
-mod totals;
 pub mod transfer;
 pub mod viewer;
 
@@ -21,4 +20,4 @@ pub use consumer::{Consumer, End, Exposed, Written};
 pub use sink::Sink;
 pub use source::{Source, Stream};
 pub use state::State;
-pub use totals::Totals;
+pub use stats::Totals;

@@ -4,7 +4,8 @@
 
 use crate::field::{Cursor, Value};
 use crate::header::PacketAt;
-use crate::metadata::{EventLayout, FieldLayout, StreamClass};
+use crate::layouts::{EventLayout, FieldLayout};
+use crate::metadata::StreamClass;
 use rtrace_abi::header::{
     Layout, COMPACT_ESCAPE, COMPACT_ID_BITS, COMPACT_TIME_BITS, LARGE_ESCAPE, LARGE_TIME_BITS,
 };

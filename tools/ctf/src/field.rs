@@ -2,8 +2,8 @@
 
 //! The places of an event's fields in its payload, and their values.
 
-use crate::metadata::{FieldLayout, Type};
-use crate::places::Places;
+use crate::layouts::Places;
+use crate::layouts::{FieldLayout, Type};
 use memchr::memchr;
 use rtrace_abi::schema::{Integer, Shown};
 

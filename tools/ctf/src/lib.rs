@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod areas;
+mod arrived;
 mod batch;
 mod bytes;
 mod damage;
@@ -28,7 +29,6 @@ mod lexer;
 mod link;
 mod merge;
 mod metadata;
-mod places;
 mod pool;
 mod prefix;
 mod selection;
@@ -45,9 +45,9 @@ pub use feed::Feed;
 pub use field::{Integers, Value};
 pub use header::{decode, encode, PacketAt, PacketHeaders};
 pub use item::Item;
-pub use layouts::EventLayouts;
+pub use layouts::{EventLayout, EventLayouts, FieldLayout, Label, Type};
 pub use merge::Merge;
-pub use metadata::{Clock, EventLayout, FieldLayout, Label, Metadata, StreamClass, Type};
+pub use metadata::{Clock, Metadata, StreamClass};
 pub use prefix::Prefix;
 pub use stream::{last_time, Packet, StreamReader, LONGEST_EVENT, WINDOW};
 pub use stream_name::{name_of, StreamName};

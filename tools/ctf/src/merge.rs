@@ -13,7 +13,8 @@
 use crate::batch::{Batch, ItemKind, Limits, Rest};
 use crate::header::PacketAt;
 use crate::item::Item;
-use crate::metadata::{EventLayout, Metadata};
+use crate::layouts::EventLayout;
+use crate::metadata::Metadata;
 use crate::pool::{Filled, Job, Pool};
 use crate::selection::Selection;
 use crate::source::Source;

@@ -3,9 +3,8 @@
 //! A trace's description: the TSDL that `rust/abi/tsdl.rs` writes.
 
 use crate::damage::Damage;
-use crate::layouts::EventLayouts;
+use crate::layouts::{size, EventLayout, EventLayouts, FieldLayout, Label, Places, Type};
 use crate::lexer::{Lexer, TokenKind};
-use crate::places::Places;
 use crate::tree::{self, Node, Statement};
 use memchr::memmem;
 use rtrace_abi::header::{Layout, COMPACT_ID_BITS};
@@ -95,124 +94,11 @@ impl Clock {
     }
 }
 
-/// The layout of an event's payload in a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventLayout {
-    /// The stream class that it belongs to.
-    pub stream_id: u32,
-    /// Its number in that class.
-    pub id: u32,
-    /// Its name.
-    pub name: String,
-    /// Its fields, in order.
-    pub fields: Vec<FieldLayout>,
-    /// The size of the payload in bytes, if it is the same in every record.
-    pub size: Option<usize>,
-    /// Places of the fields.
-    pub(super) places: Places,
-}
-
-/// A field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldLayout {
-    /// Its name, without the underscore that TSDL puts before it.
-    pub name: String,
-    /// Its type.
-    pub ty: Type,
-}
-
-/// The layout of a field in a record: that of a [`FieldType`] of the module, without references to the module.
-///
-/// [`FieldType`]: rtrace_abi::schema::FieldType
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Type {
-    /// An integer.
-    Integer(Integer),
-    /// An integer whose values have names.
-    Enumeration(Integer, Vec<Label>),
-    /// An array of this number of integers.
-    Array(Integer, u32),
-    /// A sequence of integers. The earlier unsigned field with this number is its length.
-    Sequence(Integer, usize),
-    /// A NUL-terminated string.
-    String,
-}
-
-/// A name of one value of an enumeration, or of consecutive values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
-    /// The name.
-    pub name: String,
-    /// The first value of that name: sign-extended, if the integer is signed.
-    pub first: u64,
-    /// The last value.
-    pub last: u64,
-}
-
-impl Type {
-    /// Whether its integers are shown in hexadecimal.
-    pub fn is_hex(&self) -> bool {
-        match self {
-            Self::Integer(integer)
-            | Self::Enumeration(integer, _)
-            | Self::Array(integer, _)
-            | Self::Sequence(integer, _) => matches!(integer.shown, Shown::Hex | Shown::Address),
-            Self::String => false,
-        }
-    }
-
-    /// The alignment of its begin, in bits.
-    pub fn align(&self) -> usize {
-        match self {
-            Self::Integer(integer)
-            | Self::Enumeration(integer, _)
-            | Self::Array(integer, _)
-            | Self::Sequence(integer, _) => integer.align(),
-            Self::String => 8,
-        }
-    }
-
-    /// The size in bits. [`None`]: it depends on the record.
-    pub fn bits(&self) -> Option<usize> {
-        match self {
-            Self::Integer(integer) | Self::Enumeration(integer, _) => Some(integer.bits.into()),
-            Self::Array(element, length) => Some(usize::from(element.bits) * *length as usize),
-            Self::Sequence(..) | Self::String => None,
-        }
-    }
-}
-
 impl StreamClass {
     /// The number of the context called `name`.
     pub fn context(&self, name: &str) -> Option<usize> {
         self.contexts.iter().position(|field| field.name == name)
     }
-}
-
-impl EventLayout {
-    fn new(stream_id: u32, id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
-        Self {
-            stream_id,
-            id,
-            name,
-            size: size(&fields),
-            places: Places::of(&fields),
-            fields,
-        }
-    }
-
-    /// The number of the field called `name`.
-    pub fn field(&self, name: &str) -> Option<usize> {
-        self.fields.iter().position(|field| field.name == name)
-    }
-}
-
-/// The size of fields in bytes. [`None`]: it depends on the record.
-fn size(fields: &[FieldLayout]) -> Option<usize> {
-    let bits = fields.iter().try_fold(0_usize, |end, field| {
-        Some(end.next_multiple_of(field.ty.align()) + field.ty.bits()?)
-    });
-    bits.map(|bits| bits.div_ceil(8))
 }
 
 /// A part of a description that cannot be read.

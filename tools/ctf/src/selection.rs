@@ -3,7 +3,8 @@
 //! The events that a merge returns. It only counts the other events, in the threads that decode.
 
 use crate::event::FoundEvent;
-use crate::metadata::{EventLayout, Metadata, StreamClass};
+use crate::layouts::EventLayout;
+use crate::metadata::{Metadata, StreamClass};
 use std::sync::Arc;
 
 /// The events to return, by the number of their class and their index in it.

@@ -2,7 +2,7 @@
 
 //! Reads one stream, packet by packet.
 
-use crate::bytes::{Arrived, Content};
+use crate::arrived::{Arrived, Content};
 use crate::damage::Damage;
 use crate::event::{Event, Events, Fault, FoundEvent, Position, Scan, LONGEST_HEADER};
 use crate::header::{PacketAt, PacketHeaders};

@@ -3,7 +3,7 @@
 //! Names of values of enumerations, including sums of flags.
 
 use crate::field::Value;
-use crate::metadata::{Label, Type};
+use crate::layouts::{Label, Type};
 use rtrace_abi::schema::{Integer, Shown};
 use std::borrow::Cow;
 use std::fmt::Write;

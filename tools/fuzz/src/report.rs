@@ -2,13 +2,21 @@
 
 //! The part of `rtrace report` that reads a trace.
 
-use crate::walk::Contents;
 use analysis::choice::Part;
 use analysis::summary::Summary;
 use ctf::{Item, Metadata};
 use std::path::{Path, PathBuf};
 use store::Trace;
 use terminal::date;
+
+/// Contents of a stream file that may be damaged.
+#[derive(Debug, Default)]
+pub struct Contents {
+    pub packets: u64,
+    pub events: u64,
+    /// The damaged places.
+    pub places: u64,
+}
 
 /// Makes a report of a trace with one stream. The stream was read before; `all` is its contents.
 pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {

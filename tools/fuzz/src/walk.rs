@@ -2,7 +2,7 @@
 
 //! Reads a stream file with the trace reader, and checks the reader at each step.
 
-use crate::report;
+use crate::report::{self, Contents};
 use ctf::{Event, Metadata, StreamReader, Value};
 use rtrace_abi::packet::PacketHeader;
 use rustix::fs::{memfd_create, MemfdFlags};
@@ -94,15 +94,6 @@ fn packets(metadata: &Metadata, path: &Path, length: u64) -> Result<(u64, Vec<Re
     }
     assert_eq!(at + reader.partial(), length);
     Ok((packets, out))
-}
-
-/// Contents of a stream file that may be damaged.
-#[derive(Debug, Default)]
-pub struct Contents {
-    pub packets: u64,
-    pub events: u64,
-    /// The damaged places.
-    pub places: u64,
 }
 
 /// Reads a file past its damaged places, with a window that is too small for most events.

@@ -10,8 +10,9 @@
 
 use anyhow::Result;
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
+use rtrace_native::cases::{cases, Case};
 use rtrace_native::machine::count_instructions;
-use rtrace_native::writer::{cases, cpu_time, pin, Case, Outcome, Writer, WRITER_CPU};
+use rtrace_native::writer::{cpu_time, pin, Outcome, Writer, WRITER_CPU};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::io::Write;

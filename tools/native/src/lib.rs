@@ -20,6 +20,7 @@
 
 #![cfg(all(feature = "measure", target_arch = "x86_64"))]
 
+pub mod cases;
 mod channel;
 pub mod machine;
 mod memcpy;

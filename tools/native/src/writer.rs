@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The writers to measure, in several scenarios.
+//! A writer to measure, and the scenarios.
 
-use crate::{memcpy, rtrace, ust};
 use anyhow::{Context, Result};
-use rtrace_record::clock::TraceClock;
-use rtrace_record::format::{CompactMonotonic, CompactTsc};
 use rustix::thread::{sched_setaffinity, CpuSet};
 use rustix::time::{clock_gettime, ClockId};
 use serde::Serialize;
@@ -38,24 +35,6 @@ pub struct Outcome {
     pub read: u64,
     /// Signals that fired records.
     pub signals: u64,
-}
-
-/// A writer in a scenario.
-pub struct Case {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// The writer's name.
-    pub writer: &'static str,
-    /// Size of a record in bytes, header included.
-    pub bytes: u64,
-    /// Creates the writer.
-    pub make: Box<dyn Fn() -> Result<Box<dyn Writer>>>,
-}
-
-impl std::fmt::Debug for Case {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}/{}", self.scenario.name(), self.writer, self.bytes)
-    }
 }
 
 /// The activity around the writer.
@@ -129,66 +108,6 @@ impl Scenario {
 
 /// Period of the timer signal.
 pub const SIGNAL_PERIOD_US: u32 = 100;
-
-/// All cases of this process. If the environment names a provider of lttng-ust (`RTRACE_UST_PROVIDER`, a
-/// library), its cases: of the scenario of the session (`RTRACE_UST_SCENARIO`), with its clock
-/// (`RTRACE_UST_CLOCK`, tsc or mono). Otherwise our own.
-pub fn cases() -> Result<Vec<Case>> {
-    let Some(provider) = std::env::var_os("RTRACE_UST_PROVIDER") else {
-        return Ok(own_cases());
-    };
-    let name = std::env::var("RTRACE_UST_SCENARIO").context("RTRACE_UST_SCENARIO")?;
-    let scenario = Scenario::by_name(&name).context("no such scenario")?;
-    let writer = match std::env::var("RTRACE_UST_CLOCK").as_deref() {
-        Ok("tsc") => "lttng-ust-tsc",
-        _ => "lttng-ust-mono",
-    };
-    let provider = ust::Provider::load(&provider)?;
-    Ok(scenario
-        .sizes()
-        .iter()
-        .map(|&bytes| Case {
-            scenario,
-            writer,
-            bytes,
-            make: Box::new(move || Ok(Box::new(provider.writer(scenario, bytes)?))),
-        })
-        .collect())
-}
-
-fn own_cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for scenario in Scenario::ALL {
-        for &bytes in scenario.sizes() {
-            let mut add = |writer, make: Box<dyn Fn() -> Result<Box<dyn Writer>>>| {
-                cases.push(Case {
-                    scenario,
-                    writer,
-                    bytes,
-                    make,
-                });
-            };
-            if scenario == Scenario::Overwrite {
-                add("memcpy", Box::new(move || memcpy::writer::<false>(bytes)));
-                add(
-                    "memcpy+tsc",
-                    Box::new(move || memcpy::writer::<true>(bytes)),
-                );
-            }
-            add(
-                "rtrace-tsc",
-                Box::new(move || rtrace::writer::<CompactTsc>(TraceClock::tsc(), scenario, bytes)),
-            );
-            add(
-                "rtrace-mono",
-                Box::new(move || {
-                    rtrace::writer::<CompactMonotonic>(TraceClock::monotonic(), scenario, bytes)
-                }),
-            );
-        }
-    }
-    cases
-}
 
 /// CPU time of this thread.
 pub fn cpu_time() -> Duration {

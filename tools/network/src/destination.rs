@@ -2,7 +2,8 @@
 
 //! The destination of a trace: a directory or a receiver.
 
-use crate::peer::{Peer, Security};
+use crate::peer::Peer;
+use crate::security::Security;
 use crate::sender::{Retry, Sender};
 use crate::tls::{ClientTls, Credentials};
 use crate::Notice;

@@ -6,11 +6,13 @@
 //! The first line is `rtrace-network VERSION`. Each other line is a name and a value. Unknown names are
 //! ignored, so that later versions can add some.
 
-use crate::message::{stream_name, VERSION};
 use ctf::StreamName;
 use rtrace_input::name;
 use std::fmt;
 use uuid::Uuid;
+
+/// The version of the protocol.
+const VERSION: u32 = 1;
 
 /// Beginning of the first line.
 const MAGIC: &str = "rtrace-network";
@@ -143,6 +145,15 @@ const UUID: usize = 36;
 fn is_name_of_trace(name: &str, at: usize) -> bool {
     let uuid = name.get(at..).and_then(|end| end.strip_prefix('-'));
     uuid.is_some_and(|uuid| uuid.parse::<Uuid>().is_ok())
+}
+
+/// Parses the name of a stream. The kernel's rules for the channel's name hold.
+pub fn stream_name(text: &str) -> Result<StreamName, String> {
+    let name: Option<StreamName> = text.parse().ok();
+    let name = name.filter(|name| name::refusal(name.area().unwrap_or(&name.channel)).is_none());
+    // Only one spelling is valid, because the name becomes that of a file.
+    let name = name.filter(|name| name.to_string() == text);
+    name.ok_or_else(|| format!("`{}` is not the name of a stream", text.escape_debug()))
 }
 
 #[cfg(test)]

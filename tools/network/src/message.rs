@@ -6,14 +6,10 @@
 //! message or an error. It uses no more memory than the kind's limit, and no more than the number of received
 //! bytes.
 
-use crate::hello::Hello;
+use crate::hello::{stream_name, Hello};
 use consumer::State;
 use ctf::StreamName;
-use rtrace_input::name;
 use std::io::{self, Read};
-
-/// The version of the protocol.
-pub const VERSION: u32 = 1;
 
 /// Maximum size of a packet in bytes. Readers of a trace have the same limit.
 const PACKET: u32 = 1 << 30;
@@ -265,15 +261,6 @@ impl Message {
 /// An error for bytes that cannot be parsed.
 pub fn invalid(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
-}
-
-/// Parses the name of a stream. The kernel's rules for the channel's name hold.
-pub fn stream_name(text: &str) -> Result<StreamName, String> {
-    let name: Option<StreamName> = text.parse().ok();
-    let name = name.filter(|name| name::refusal(name.area().unwrap_or(&name.channel)).is_none());
-    // Only one spelling is valid, because the name becomes that of a file.
-    let name = name.filter(|name| name.to_string() == text);
-    name.ok_or_else(|| format!("`{}` is not the name of a stream", text.escape_debug()))
 }
 
 /// Numbers of states. A trace that has ended is not in state `Writing`.

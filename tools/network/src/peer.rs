@@ -3,67 +3,20 @@
 //! A receiver's address, and the connection to it.
 
 use crate::resolve::resolve;
+use crate::security::Security;
 use crate::stream::{Address, StreamSocket};
-use crate::tls::{ClientTls, Credentials, ServerTls};
+use crate::tls::ClientTls;
 use crate::trouble::Trouble;
 use crate::wire::Wire;
 use std::fmt;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
-use std::path::{absolute, PathBuf};
+use std::path::absolute;
 use std::time::Duration;
 
 /// Time limit for an attempt to connect to one address.
 const CONNECT: Duration = Duration::from_secs(5);
-
-/// Protection of connections.
-#[derive(Clone, Debug)]
-pub enum Security<T> {
-    /// By Unix sockets. The other end must be root or this process's user.
-    Local,
-    /// Without protection, because the user said so.
-    Plain,
-    /// By TLS.
-    Tls(T),
-}
-
-impl Security<Credentials> {
-    /// From the command line: either all three files of certificates, or none.
-    pub fn new(
-        ca: Option<PathBuf>,
-        cert: Option<PathBuf>,
-        key: Option<PathBuf>,
-        plain: bool,
-    ) -> Self {
-        match (ca, cert, key) {
-            (Some(ca), Some(cert), Some(key)) => Self::Tls(Credentials { ca, cert, key }),
-            _ if plain => Self::Plain,
-            _ => Self::Local,
-        }
-    }
-
-    /// For the side that connects.
-    pub fn client(&self) -> Result<Security<ClientTls>, String> {
-        self.with(Credentials::client)
-    }
-
-    /// For the side that listens.
-    pub fn server(&self) -> Result<Security<ServerTls>, String> {
-        self.with(Credentials::server)
-    }
-
-    fn with<T>(
-        &self,
-        read: impl Fn(&Credentials) -> Result<T, String>,
-    ) -> Result<Security<T>, String> {
-        Ok(match self {
-            Self::Local => Security::Local,
-            Self::Plain => Security::Plain,
-            Self::Tls(credentials) => Security::Tls(read(credentials)?),
-        })
-    }
-}
 
 /// A receiver.
 #[derive(Clone, Debug)]
@@ -121,15 +74,6 @@ impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.address)
     }
-}
-
-/// Message for an unprotected TCP connection that the user did not request.
-pub(crate) fn plain_tcp(address: &str) -> String {
-    format!(
-        "{address} is a TCP address: without certificates every user of this machine, and everybody on the way, \
-         can read the trace and change it. Give --ca, --cert and --key for TLS, or the path of a Unix socket \
-         within this machine; --plain accepts the risk"
-    )
 }
 
 /// Makes a path in an address absolute, for a process that changes its directory.

@@ -7,10 +7,10 @@
 
 use crate::hello::{Hello, Sent};
 use crate::message::Message;
-use crate::peer::Security;
 use crate::quota::{Quota, FILE};
 use crate::reception::{trouble_of, Reception};
 use crate::relay::Relay;
+use crate::security::Security;
 use crate::slots::{ConnectionKind, Slot, Slots};
 use crate::socket::PATIENCE;
 use crate::stream::{Listener, PeerId, StreamSocket};

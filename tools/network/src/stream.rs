@@ -2,8 +2,8 @@
 
 //! Stream sockets: Unix sockets within a machine, TCP between machines.
 
-use crate::peer::{plain_tcp, Security};
 use crate::resolve::resolve;
+use crate::security::{plain_tcp, Security};
 use crate::trouble::Trouble;
 use rustix::fs::Mode;
 use rustix::net::sockopt::socket_peercred;

@@ -8,6 +8,7 @@ mod args;
 mod detach;
 mod failure;
 mod log;
+mod look;
 mod metrics;
 mod notify;
 mod options;

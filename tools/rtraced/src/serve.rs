@@ -5,6 +5,7 @@
 use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::log::Log;
+use crate::look::look;
 use crate::notify::Notify;
 use crate::options::Options;
 use crate::pid_file::PidFile;
@@ -14,7 +15,6 @@ use anyhow::anyhow;
 use consumer::{Consumer, End, Source, State, Totals};
 use control::{LiveTrace, Session, Tracer};
 use network::{Destination, Directory};
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use store::{maps, Claim, Output};
@@ -22,12 +22,6 @@ use system::priority;
 use system::signals::Signals;
 use unwind::Loader;
 use uuid::Uuid;
-
-/// Period of the checks whether the session has a trace.
-const ASK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 200_000_000,
-};
 
 /// Writes one trace, until its end or a signal. The last message is the result.
 pub fn serve(options: &Options, log: &Log) -> Result<ExitCode, Failure> {
@@ -236,13 +230,6 @@ fn wait(
             return Ok(None);
         }
     }
-}
-
-/// Waits for the next check of the session. Returns the signals that arrived in that time.
-pub fn look(signals: &mut Signals) -> Vec<i32> {
-    let mut fds = [PollFd::new(&*signals, PollFlags::IN)];
-    let _ = poll(&mut fds, Some(&ASK));
-    signals.pending()
 }
 
 /// Writes what the session's maps have counted beside the trace.

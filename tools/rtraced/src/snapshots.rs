@@ -5,8 +5,8 @@
 use crate::detach::Detachment;
 use crate::failure::Failure;
 use crate::log::Log;
+use crate::look::look;
 use crate::notify::Notify;
-use crate::serve::look;
 use control::snapshot::{self, Snapshot};
 use control::Session;
 use network::Directory;

@@ -2,7 +2,8 @@
 
 //! CPU time of tasks, taken from the schedule. The summary, `--threads` and `--cpu` show the same figures.
 
-use super::schedule::{Activity, Schedule, Span};
+use super::schedule::{Schedule, Span};
+use super::schedule_events::Activity;
 use super::tasks::Life;
 use ahash::HashMap;
 use ctf::Clock;

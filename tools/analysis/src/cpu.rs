@@ -4,7 +4,8 @@
 
 use super::busy::Times;
 use super::interrupts::{Interrupt, Interrupts};
-use super::schedule::{Activity, Schedule, Span};
+use super::schedule::{Schedule, Span};
+use super::schedule_events::Activity;
 use super::text::{or_dash, percent, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use ctf::Clock;

@@ -6,7 +6,8 @@
 use super::durations::{accuracy, Durations, HEADINGS, PERCENTILE_ERROR};
 use super::longest::Longest;
 use super::runners::Runners;
-use super::schedule::{Activity, Schedule, Span};
+use super::schedule::{Schedule, Span};
+use super::schedule_events::Activity;
 use super::tasks::Life;
 use super::text::{more, table};
 use super::{Analysis, Answer, Catalogue, Missing};

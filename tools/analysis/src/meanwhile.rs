@@ -4,7 +4,8 @@
 
 use super::delay::{Delay, Thread, What};
 use super::interrupts::Interrupt;
-use super::schedule::{Activity, Schedule, Span};
+use super::schedule::{Schedule, Span};
+use super::schedule_events::Activity;
 use super::schedule_events::Switch;
 use super::text::table;
 use super::{bits, key, unit_of, Analysis, Answer, Catalogue, EventKey, Moment};

@@ -4,9 +4,9 @@
 
 use super::choice::Part;
 use super::engine::{Ended, Engine};
+use super::frame;
 use super::head::{Extent, Head};
 use super::loss::{Account, Losses};
-use super::text;
 use super::{key, Analysis, Answer, Catalogue, EventKey, SendAnalysis};
 use ctf::{Item, Merge};
 use serde::Serialize;
@@ -199,21 +199,21 @@ impl Answers {
     /// Returns the end of the report as text.
     pub fn close(&self) -> Result<String, fmt::Error> {
         let mut out = String::new();
-        text::close(&mut out, &self.losses)?;
+        frame::close(&mut out, &self.losses)?;
         Ok(out)
     }
 
     /// Returns the report as text, with at most `rows` rows per table.
     pub fn text(&self, rows: usize) -> Result<String, fmt::Error> {
         let mut out = String::new();
-        text::head(&mut out, &self.head)?;
+        frame::head(&mut out, &self.head)?;
         for answer in &self.answers {
             answer.text(&mut out, rows)?;
         }
         if self.losses.lost > 0 || !self.losses.lost_is_exact {
-            text::lower_bounds(&mut out)?;
+            frame::lower_bounds(&mut out)?;
         }
-        text::close(&mut out, &self.losses)?;
+        frame::close(&mut out, &self.losses)?;
         Ok(out)
     }
 }

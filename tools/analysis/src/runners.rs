@@ -96,7 +96,7 @@ impl Runners {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::Activity;
+    use crate::schedule_events::Activity;
 
     fn span(tid: i64, from: u64, to: u64) -> Span {
         Span {

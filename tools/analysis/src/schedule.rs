@@ -20,7 +20,7 @@ mod happened;
 pub use happened::Happened;
 
 use super::initial::InitialThreads;
-use super::schedule_events::{self, Left, ScheduleKind, Switch};
+use super::schedule_events::{self, Activity, ScheduleKind, Switch};
 use super::tasks::{Life, Serial, Tasks};
 use super::whose::{Owner, Whose};
 use super::{ByEvent, Catalogue, EventKey};
@@ -84,20 +84,6 @@ pub struct Kinds {
     pub pairs: bool,
     /// Begins and ends of interrupts.
     pub interrupts: bool,
-}
-
-/// Activity of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
-    /// The thread runs.
-    Running,
-    /// The thread is runnable and waits for a CPU: it was woken, or it left its CPU runnable.
-    Runnable {
-        /// Whether the thread was woken; otherwise it left its CPU runnable.
-        woken: bool,
-    },
-    /// The thread waits for something else, in the state in which it left its CPU.
-    Blocked(Left),
 }
 
 /// An activity of a thread over a time.

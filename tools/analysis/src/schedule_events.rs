@@ -3,9 +3,22 @@
 //! Events of the scheduler, and events of the initial state that describe threads, with the indexes of
 //! their fields.
 
-use super::schedule::Activity;
 use super::{integer, key, text, Catalogue, EventKey};
 use ctf::{Event, EventLayout};
+
+/// Activity of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// The thread runs.
+    Running,
+    /// The thread is runnable and waits for a CPU: it was woken, or it left its CPU runnable.
+    Runnable {
+        /// Whether the thread was woken; otherwise it left its CPU runnable.
+        woken: bool,
+    },
+    /// The thread waits for something else, in the state in which it left its CPU.
+    Blocked(Left),
+}
 
 /// Kind of an event, with the indexes of its fields.
 #[derive(Clone, Copy, Debug)]

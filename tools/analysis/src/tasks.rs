@@ -12,7 +12,7 @@
 //! - A [`Life`] identifies the time in which an id belongs to one process or thread.
 
 use super::by_id::ById;
-use super::schedule::Activity;
+use super::schedule_events::Activity;
 
 /// Unique number of a thread.
 pub type Serial = u64;

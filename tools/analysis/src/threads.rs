@@ -4,7 +4,8 @@
 //! (`--threads`).
 
 use super::interrupts::{Interrupt, Interrupts};
-use super::schedule::{Activity, Schedule, Span};
+use super::schedule::{Schedule, Span};
+use super::schedule_events::Activity;
 use super::schedule_events::{Left, Switch};
 use super::tasks::Life;
 use super::text::{more, or_dash, or_unknown, percent, table};

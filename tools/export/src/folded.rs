@@ -4,7 +4,8 @@
 //! `rtrace export flamegraph`: the flame graph itself.
 
 use super::format::{Format, Loss, Now, Task};
-use analysis::schedule::{Activity, Schedule, Span};
+use analysis::schedule::{Schedule, Span};
+use analysis::schedule_events::Activity;
 use analysis::tasks::Life;
 use analysis::unit_of;
 use ctf::{Clock, Event, Metadata};

@@ -5,7 +5,7 @@
 use analysis::choice::Part;
 use analysis::loss::Damaged;
 use analysis::summary::Summary;
-use analysis::{pass, text, Answer, Catalogue, Question, SendAnalysis};
+use analysis::{pass, summary_text, Answer, Catalogue, Question, SendAnalysis};
 use anyhow::{bail, Context};
 use export::{Choice, Target};
 use page::{Details, Page, Server, Stacks, Timeline};
@@ -77,7 +77,7 @@ fn summarise(
 ) -> anyhow::Result<Outcome> {
     let summary = Summary::of(dir, trace, choice, progress)?;
     let text = match output {
-        Output::Text { rows } => text::render(&summary, *rows)?,
+        Output::Text { rows } => summary_text::render(&summary, *rows)?,
         _ => harmless_json(serde_json::to_string_pretty(&summary)? + "\n"),
     };
     Ok((text, summary.warnings, summary.losses.verdict()))

@@ -6,14 +6,11 @@
 //! the end of each stream file. When a consumer continues the trace, [`StreamFile::open`] cuts that packet off.
 
 use crate::beside::RECORDING;
-use crate::chunks;
 use crate::folder::{temporary, Folder};
+use crate::options::OutputOptions;
 use crate::part::ChunkPlace;
-use crate::recording::{Recording, RecordingFile};
-use crate::rotate::Rotate;
-use crate::rotation::Rotation;
+use crate::recording::RecordingFile;
 use crate::stream_file::StreamFile;
-use crate::writing::Writing;
 use consumer::transfer::{Failure, Transfer};
 use consumer::{Sink, State, Stream};
 use ctf::{Metadata, StreamName, METADATA};
@@ -21,46 +18,8 @@ use rtrace_abi::ioctl::Packet;
 use std::fs;
 use std::io;
 use std::path::Path;
-use system::access::Access;
 use system::{regular_file, Error, Result};
 use uuid::Uuid;
-
-/// The way in which a trace is written to its directory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OutputOptions {
-    /// Whether the page cache is used.
-    pub writing: Writing,
-    /// The permissions.
-    pub access: Access,
-    /// The sizes of chunks; if [`None`], the directory is the trace.
-    pub rotate: Option<Rotate>,
-}
-
-impl OutputOptions {
-    /// The trace of which `dir` holds a part, written in this way. [`None`]: the directory is empty or missing.
-    pub fn held(self, dir: &Path) -> Result<Option<Uuid>> {
-        match self.rotate {
-            None => Output::held(dir),
-            Some(_) => chunks::held(dir),
-        }
-    }
-
-    /// Claims `dir` for the trace `uuid`, written in this way: a new or empty directory, or one that holds a part of
-    /// the same trace. `streams` are the streams that may be opened later.
-    pub fn begin(self, dir: &Path, uuid: Uuid, streams: &[StreamName]) -> Result<Box<dyn Sink>> {
-        if let Some(rotate) = self.rotate {
-            return Ok(Box::new(Rotation::begin(dir, uuid, streams, self, rotate)?));
-        }
-        let is_resumed = Output::held(dir)? == Some(uuid);
-        if is_resumed && Recording::read(dir, uuid)?.is_some_and(|r| r.part.is_some()) {
-            return Err(Error::OutputTaken {
-                path: dir.to_owned(),
-                reason: "is a chunk of this trace: choose another directory".to_owned(),
-            });
-        }
-        Ok(Box::new(Output::begin(dir, uuid, streams, self, None)?))
-    }
-}
 
 /// The directory of a trace: a sink that gets packets without a copy.
 #[derive(Debug)]

@@ -15,7 +15,8 @@ use crate::chunks::{
 };
 use crate::finisher::{EndedChunk, Finisher};
 use crate::folder::Folder;
-use crate::output::{Output, OutputOptions};
+use crate::options::OutputOptions;
+use crate::output::Output;
 use crate::part::ChunkPlace;
 use crate::recording::Recording;
 use crate::rotate::{Every, Rotate};
@@ -284,4 +285,30 @@ fn streams_in(dir: &Path) -> Result<Vec<StreamName>> {
 fn counters_of(dir: &Path, number: u64, uuid: Uuid) -> Result<Option<TraceStats>> {
     let recording = Recording::read(&whole_path(dir, number), uuid)?;
     Ok(recording.and_then(|recording| recording.stats))
+}
+
+impl OutputOptions {
+    /// The trace of which `dir` holds a part, written in this way. [`None`]: the directory is empty or missing.
+    pub fn held(self, dir: &Path) -> Result<Option<Uuid>> {
+        match self.rotate {
+            None => Output::held(dir),
+            Some(_) => chunks::held(dir),
+        }
+    }
+
+    /// Claims `dir` for the trace `uuid`, written in this way: a new or empty directory, or one that holds a part of
+    /// the same trace. `streams` are the streams that may be opened later.
+    pub fn begin(self, dir: &Path, uuid: Uuid, streams: &[StreamName]) -> Result<Box<dyn Sink>> {
+        if let Some(rotate) = self.rotate {
+            return Ok(Box::new(Rotation::begin(dir, uuid, streams, self, rotate)?));
+        }
+        let is_resumed = Output::held(dir)? == Some(uuid);
+        if is_resumed && Recording::read(dir, uuid)?.is_some_and(|r| r.part.is_some()) {
+            return Err(Error::OutputTaken {
+                path: dir.to_owned(),
+                reason: "is a chunk of this trace: choose another directory".to_owned(),
+            });
+        }
+        Ok(Box::new(Output::begin(dir, uuid, streams, self, None)?))
+    }
 }

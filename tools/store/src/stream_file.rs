@@ -3,7 +3,7 @@
 //! A stream's file on disk, while it is being written.
 
 use crate::folder::Folder;
-use crate::output::OutputOptions;
+use crate::options::OutputOptions;
 use crate::writing::Writing;
 use ctf::{PacketAt, PacketHeaders, StreamName};
 use rustix::fs::{fallocate, fgetxattr, fsetxattr, fstatfs, FallocateFlags, XattrFlags};

@@ -23,10 +23,10 @@ mod single;
 mod table;
 
 pub use column::{Column, ColumnKind};
-pub use output::{Folder, TableId};
+pub use output::Folder;
 pub use path::date;
 pub use row::Row;
-pub use rows::{Cell, Rows};
+pub use rows::{Cell, Rows, TableId};
 pub use single::Single;
 
 use std::io;

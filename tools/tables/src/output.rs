@@ -5,7 +5,7 @@
 use crate::column::Column;
 use crate::folder::Files;
 use crate::row::Row;
-use crate::rows::{Program, Rows};
+use crate::rows::{Program, Rows, TableId};
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,6 @@ enum To {
     Files(Files),
     Program(Program),
 }
-
-/// A table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableId(pub(crate) usize);
 
 impl Folder {
     /// Creates files in `to`, with rows of this host. Creates `to` if it does not exist. The names of the files

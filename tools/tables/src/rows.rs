@@ -3,9 +3,12 @@
 //! Rows that a program takes, instead of a file.
 
 use crate::column::{width, Column, ColumnKind};
-use crate::output::TableId;
 use std::io;
 use system::printing;
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableId(pub(crate) usize);
 
 /// Takes the rows of tables, in their order.
 pub trait Rows {

@@ -8,7 +8,8 @@
 
 use super::handlers::Waker;
 use super::segment::{Segment, What};
-use crate::schedule::{Activity, Schedule, Span};
+use crate::schedule::{Schedule, Span};
+use crate::schedule_events::Activity;
 use std::collections::HashMap;
 
 /// Maximum number of changes that are kept. The end of an activity counts once for the thread and, if the

@@ -23,7 +23,8 @@ mod handlers;
 mod history;
 mod segment;
 
-use super::schedule::{Activity, Schedule, Span};
+use super::schedule::{Schedule, Span};
+use super::schedule_events::Activity;
 use super::schedule_events::{ForkFields, Switch, TaskFields};
 use crate::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use answer::CriticalPathAnswer;

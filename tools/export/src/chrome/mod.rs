@@ -13,7 +13,8 @@ mod json;
 
 use super::format::{Format, Loss, Now};
 use analysis::interrupts::{Interrupt, Interrupts};
-use analysis::schedule::{Activity, Schedule, Span};
+use analysis::schedule::{Schedule, Span};
+use analysis::schedule_events::Activity;
 use analysis::syscalls::{Open, Pairs, Seen};
 use analysis::tasks::Life;
 use analysis::{key, Catalogue, EventKey};

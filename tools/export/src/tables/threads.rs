@@ -3,7 +3,8 @@
 //! Activities of threads: `slices` on CPUs, `wakeups` until a thread ran, `offcpu` with the kind of wait.
 
 use super::{epoch, made, row, THREAD};
-use analysis::schedule::{Activity, Schedule, Span};
+use analysis::schedule::{Schedule, Span};
+use analysis::schedule_events::Activity;
 use analysis::schedule_events::Left;
 use analysis::{key, Catalogue, EventKey};
 use ctf::Clock;

@@ -20,9 +20,9 @@ mod watched;
 mod who;
 
 use crate::args::{self, ReportArgs, ShowArgs};
+use analysis::frame::totals;
 use analysis::loss::Account;
 use analysis::pass::each;
-use analysis::text::totals;
 use anyhow::{bail, Error};
 use consumer::viewer::View;
 use graph::Graph;

@@ -10,9 +10,9 @@ mod table;
 mod tally;
 
 use crate::args::{trace, TopArgs};
+use analysis::frame::totals;
 use analysis::loss::Account;
 use analysis::pass::each;
-use analysis::text::totals;
 use anyhow::Context;
 use batch::Batch;
 use consumer::viewer::View;

@@ -5,7 +5,8 @@
 use super::table::{ThreadRow, TopTable};
 use crate::args::Column;
 use analysis::loss::Loss;
-use analysis::schedule::{Activity, Schedule, Span};
+use analysis::schedule::{Schedule, Span};
+use analysis::schedule_events::Activity;
 use analysis::schedule_events::Switch;
 use analysis::syscalls::{edge, Edge, Names, Which, ERRORS};
 use analysis::tasks::Life;

@@ -8,7 +8,7 @@ use super::engine::Engine;
 use super::loss::Account;
 use super::schedule_events::Switch;
 use super::{bits, integer, key, pass, text, Analysis, Catalogue, EventKey, Moment};
-use control::Latency;
+use ctf::LatencyKind;
 use ctf::{Clock, Event};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -120,7 +120,7 @@ impl fmt::Display for Thread {
 
 /// Analysis that finds the longest delay of a kind.
 struct Longest {
-    latency: Latency,
+    latency: LatencyKind,
     events: Vec<EventKey>,
     clock: Clock,
     /// Time and next thread of the last switch, by CPU index.
@@ -149,7 +149,7 @@ impl Analysis for Longest {
 impl Delay {
     /// Reads the delay of an event. Returns `None` if the event lacks a field.
     fn of(
-        latency: Latency,
+        latency: LatencyKind,
         event: &Event<'_>,
         cpu: u32,
         switch: Option<(u64, i64)>,
@@ -165,7 +165,7 @@ impl Delay {
             switch.map_or(event.timestamp, |(time, _)| time)
         };
         let (end, cpu, what) = match latency {
-            Latency::Wakeup => {
+            LatencyKind::Wakeup => {
                 let what = What::Wakeup {
                     // Traces of older modules have wake-ups only.
                     preempted: number("preempted").unwrap_or(0) != 0,
@@ -176,7 +176,7 @@ impl Delay {
                 };
                 (switch_to(&thread), number("target_cpu")?, what)
             }
-            Latency::Preempt => {
+            LatencyKind::Preempt => {
                 let next = Thread::of(event, "next_")?;
                 let end = switch_to(&next);
                 let what = What::Preempt {
@@ -190,7 +190,7 @@ impl Delay {
                 };
                 (end, cpu.into(), what)
             }
-            Latency::Timer => {
+            LatencyKind::Timer => {
                 let ip = bits(value("ip"))?;
                 (event.timestamp, cpu.into(), What::Timer { ip })
             }
@@ -209,7 +209,7 @@ impl Delay {
 
     /// Finds the longest delay of a kind in a trace; of equal ones the first. Returns `None` if the trace
     /// has no such delay.
-    pub fn longest(latency: Latency, trace: &Trace) -> system::Result<Option<Self>> {
+    pub fn longest(latency: LatencyKind, trace: &Trace) -> system::Result<Option<Self>> {
         let classes = trace.metadata.streams.iter();
         let events = classes.flat_map(|class| class.events.values());
         let events = events.filter(|layout| layout.name == latency.event());
@@ -235,11 +235,11 @@ impl Delay {
     }
 
     /// Returns the kind of latency that was measured.
-    pub fn measured(&self) -> Latency {
+    pub fn measured(&self) -> LatencyKind {
         match self.what {
-            What::Wakeup { .. } => Latency::Wakeup,
-            What::Preempt { .. } => Latency::Preempt,
-            What::Timer { .. } => Latency::Timer,
+            What::Wakeup { .. } => LatencyKind::Wakeup,
+            What::Preempt { .. } => LatencyKind::Preempt,
+            What::Timer { .. } => LatencyKind::Timer,
         }
     }
 

@@ -9,7 +9,7 @@ use super::schedule_events::Activity;
 use super::schedule_events::Switch;
 use super::text::table;
 use super::{bits, key, unit_of, Analysis, Answer, Catalogue, EventKey, Moment};
-use control::Latency;
+use ctf::LatencyKind;
 use ctf::{Clock, Event};
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -129,7 +129,7 @@ impl Analysis for Meanwhile {
             let function = ip.map_or_else(String::new, |ip| self.function(now.time, ip));
             *self.samples.entry(function).or_default() += 1;
         }
-        let is_stack = is_told || measured != Latency::Timer && name == Stacks::EVENT;
+        let is_stack = is_told || measured != LatencyKind::Timer && name == Stacks::EVENT;
         if !self.may_have_stack || !is_stack || !self.stack.is_empty() {
             return;
         }

@@ -12,7 +12,6 @@ mod aux_losses;
 mod channel;
 mod device;
 pub mod events;
-mod latency;
 mod live;
 mod maps;
 mod session;
@@ -23,7 +22,6 @@ mod triggered;
 mod unwind;
 
 pub use channel::{Channel, EventFilter};
-pub use latency::Latency;
 pub use live::LiveTrace;
 pub use session::{FunctionSet, Session, TaskSet};
 pub use settings::{BufferSize, Mode, Settings, TEXTS};

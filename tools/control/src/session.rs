@@ -4,10 +4,10 @@
 
 use crate::aux_losses::AuxLosses;
 use crate::channel::Channel;
-use crate::latency::Latency;
 use crate::settings::ChangedSetting;
 use crate::tracer::{lines, Tracer, FIRST_CHANNEL};
 use consumer::stats::TraceStats;
+use ctf::LatencyKind;
 use rustix::io::Errno;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -239,8 +239,9 @@ impl Session {
     }
 
     /// Sets the threshold of a latency's event, in microseconds.
-    pub fn set_latency_threshold(&self, latency: Latency, microseconds: u64) -> Result<()> {
-        self.write(latency.threshold(), &microseconds.to_string())
+    pub fn set_latency_threshold(&self, latency: LatencyKind, microseconds: u64) -> Result<()> {
+        let file = format!("latency/{}/thresh", latency.name());
+        self.write(&file, &microseconds.to_string())
     }
 
     /// Sets whether lazy requests to give up a CPU are measured, too.
@@ -254,14 +255,14 @@ impl Session {
     }
 
     /// The number of measured latencies, and of missed ones.
-    pub fn latency_counts(&self, latency: Latency) -> Result<(u64, u64)> {
-        let file = latency.stats();
-        let text = self.read(file)?;
+    pub fn latency_counts(&self, latency: LatencyKind) -> Result<(u64, u64)> {
+        let file = format!("latency/{}/stats", latency.name());
+        let text = self.read(&file)?;
         let mut rows = text.lines().skip(1);
         let numbers = rows.next().and_then(|row| row.split_once(' '));
         let counts = numbers
             .and_then(|(measured, missed)| Some((measured.parse().ok()?, missed.parse().ok()?)));
-        counts.ok_or_else(|| self.unreadable(file, "expected a table of two numbers"))
+        counts.ok_or_else(|| self.unreadable(&file, "expected a table of two numbers"))
     }
 
     /// The channel for markers, or `none`.

@@ -6,7 +6,8 @@ use super::{rows, AccessArgs};
 use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use control::{BufferSize, Latency};
+use control::BufferSize;
+use ctf::LatencyKind;
 use rtrace_input::cpulist::CpuList;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -139,11 +140,11 @@ pub struct LatencyArgs {
 
 impl LatencyArgs {
     /// The kind of latency.
-    pub fn measured(&self) -> Latency {
+    pub fn measured(&self) -> LatencyKind {
         match (self.preempt, self.timer) {
-            (true, _) => Latency::Preempt,
-            (_, true) => Latency::Timer,
-            _ => Latency::Wakeup,
+            (true, _) => LatencyKind::Preempt,
+            (_, true) => LatencyKind::Timer,
+            _ => LatencyKind::Wakeup,
         }
     }
 }

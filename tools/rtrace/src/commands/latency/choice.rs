@@ -3,7 +3,8 @@
 //! Choice of the delays, and settings of the session that measures them.
 
 use crate::args::LatencyArgs;
-use control::{BufferSize, Latency, Mode, FIRST_CHANNEL};
+use control::{BufferSize, Mode, FIRST_CHANNEL};
+use ctf::LatencyKind;
 use record::session::channels::{ChannelSetup, Filter};
 use record::session::setup::Setup;
 
@@ -63,9 +64,9 @@ pub fn filter(args: &LatencyArgs) -> Option<String> {
     let cpus = args.cpus.iter().flat_map(|cpus| cpus.iter());
     // The fields with the CPU of the delay and with the priority of the thread that waits or is interrupted.
     let (cpu, prio) = match args.measured() {
-        Latency::Wakeup => ("target_cpu", "prio"),
-        Latency::Preempt => ("CPU", "next_prio"),
-        Latency::Timer => ("CPU", "prio"),
+        LatencyKind::Wakeup => ("target_cpu", "prio"),
+        LatencyKind::Preempt => ("CPU", "next_prio"),
+        LatencyKind::Timer => ("CPU", "prio"),
     };
     let cpus = cpus.map(|(first, last)| match first == last {
         true => format!("{cpu} == {first}"),

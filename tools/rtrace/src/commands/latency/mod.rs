@@ -14,7 +14,8 @@ use analysis::{pass, Catalogue, SendAnalysis};
 use anyhow::{bail, Context};
 use choice::TIMERS;
 use control::snapshot::{self, Snapshot};
-use control::{Latency, Session};
+use control::Session;
+use ctf::LatencyKind;
 use record::exit::{Code, DONE};
 use record::place::Place;
 use record::recording::new_directory;
@@ -122,18 +123,18 @@ fn measure(place: &Place, args: &LatencyArgs) -> anyhow::Result<Code> {
     choice::setup(args, filter.as_ref()).apply(session)?;
     let mut watch = Watch::new(&conditions, session)?;
     match measured {
-        Latency::Wakeup | Latency::Preempt => {
+        LatencyKind::Wakeup | LatencyKind::Preempt => {
             let condition = filter.iter().map(|filter| format!(" if {filter}"));
             let trigger = format!("stacktrace{}", condition.collect::<String>());
             session.set_trigger(event, &trigger)?;
         }
-        Latency::Timer if is_there(SAMPLES) => {
+        LatencyKind::Timer if is_there(SAMPLES) => {
             let channel = session
                 .channel(TIMERS)?
                 .context("the channel of the timers was removed")?;
             channel.set_events(&[event, SAMPLES])?;
         }
-        Latency::Timer => {}
+        LatencyKind::Timer => {}
     }
     if args.lazy {
         session.count_lazy_preemptions(true)?;
@@ -169,7 +170,7 @@ fn measure(place: &Place, args: &LatencyArgs) -> anyhow::Result<Code> {
 /// Delays found so far.
 struct Cases<'a> {
     args: &'a LatencyArgs,
-    measured: Latency,
+    measured: LatencyKind,
     /// The directory of their traces: the user's, or a temporary one.
     dir: PathBuf,
     _claim: Option<Claim>,
@@ -240,9 +241,9 @@ impl<'a> Cases<'a> {
             missed => format!(", {missed} could not be measured"),
         };
         let (one, many) = match self.measured {
-            Latency::Wakeup => ("wait for a CPU", "waits for a CPU"),
-            Latency::Preempt => ("request to give up a CPU", "requests to give up a CPU"),
-            Latency::Timer => ("expiry of a timer", "expiries of timers"),
+            LatencyKind::Wakeup => ("wait for a CPU", "waits for a CPU"),
+            LatencyKind::Preempt => ("request to give up a CPU", "requests to give up a CPU"),
+            LatencyKind::Timer => ("expiry of a timer", "expiries of timers"),
         };
         // The module counts what it measures before a filter chooses.
         tell(format_args!(
@@ -266,7 +267,7 @@ impl<'a> Cases<'a> {
         let least = self.args.threshold.map(|least| {
             let least = least.as_nanos().try_into().unwrap_or(u64::MAX);
             match self.measured {
-                Latency::Timer => format!("was late by {} or more", duration(least)),
+                LatencyKind::Timer => format!("was late by {} or more", duration(least)),
                 _ => format!("took {} or more", duration(least)),
             }
         });

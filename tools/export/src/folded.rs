@@ -84,6 +84,9 @@ impl Folded {
         let comm = line.len();
         let stacks = &stacks[event.layout.stream_id as usize];
         let tid = now.task.map(|task| task.tid);
+        if let Some(cut) = stacks.cut(event) {
+            write!(line, ";{cut}")?;
+        }
         for frame in stacks.frames(event, Side::User).rev() {
             line.push(';');
             match tid.and_then(|tid| symbols.user(tid, now.ns, frame.code())) {

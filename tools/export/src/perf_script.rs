@@ -98,6 +98,9 @@ impl PerfScript {
                 None => writeln!(line, "[unknown] ([unknown])")?,
             }
         }
+        if let Some(cut) = stacks.cut(event) {
+            writeln!(line, "\t{:>16x} {cut} ([unknown])", 0)?;
+        }
         if stacks.is_some() {
             line.push('\n');
         }

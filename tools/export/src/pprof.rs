@@ -187,7 +187,7 @@ impl Pprof {
         id
     }
 
-    /// Returns the location in a file: the function, if it is known, or else the address.
+    /// Returns the location in a file: the function, if it is known, or else the address. A mapping of 0 is none.
     fn location(&mut self, mapping_id: u64, name: Option<&str>, address: u64) -> u64 {
         let function_id = name.map_or(0, |name| self.function(mapping_id, name));
         let address = if name.is_some() { 0 } else { address };
@@ -214,7 +214,8 @@ impl Pprof {
         }
         let id = self.profile.function.len() as u64 + 1;
         let string = self.string(name);
-        let mapping = self.profile.mapping.get(mapping_id as usize - 1);
+        let mapping = (mapping_id as usize).checked_sub(1);
+        let mapping = mapping.and_then(|place| self.profile.mapping.get(place));
         self.profile.function.push(Function {
             id,
             name: string,
@@ -256,6 +257,9 @@ impl Pprof {
             };
             let mapping = self.mapping(&file, build_id.as_deref().unwrap_or(""));
             locations.push(self.location(mapping, name.as_deref(), address));
+        }
+        if let Some(cut) = stacks.cut(event) {
+            locations.push(self.location(0, Some(&cut), 0));
         }
         locations
     }

@@ -68,8 +68,12 @@ impl Text {
             (Side::Kernel, "<stack trace>"),
             (Side::User, "<user stack trace>"),
         ] {
+            let cut = match side {
+                Side::Kernel => None,
+                Side::User => stacks.cut(event),
+            };
             let mut frames = stacks.frames(event, side).peekable();
-            if frames.peek().is_none() {
+            if frames.peek().is_none() && cut.is_none() {
                 continue;
             }
             head(line, now)?;
@@ -87,6 +91,9 @@ impl Text {
                         user_frame(line, address, frame.is_caller, place)?;
                     }
                 }
+            }
+            if let Some(cut) = cut {
+                writeln!(line, " => {cut}")?;
             }
         }
         Ok(())

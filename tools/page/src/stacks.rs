@@ -3,7 +3,7 @@
 //! The call stacks of a trace's events, as a tree: for a flame graph.
 //!
 //! The path from the root: the event, the name of the thread, its user stack from the outermost caller on, its
-//! kernel stack.
+//! kernel stack. If the user stack lacks callers, it begins with the reason.
 
 use ctf::{Clock, Event, Metadata};
 use std::collections::HashMap;
@@ -21,7 +21,8 @@ enum Frame {
     Event(u32),
     /// Threads with this name.
     Thread(Vec<u8>),
-    /// A function and its file or module, or the address if the function is not known.
+    /// A function and its file or module, or the address if the function is not known; or the reason why callers are
+    /// missing.
     Code(String),
 }
 
@@ -129,17 +130,16 @@ impl Stacks {
 }
 
 impl Source {
-    /// Returns the functions of an event's stack, the outermost caller first.
+    /// Returns the functions of an event's stack, the outermost caller first. If callers are missing, the first one says
+    /// why.
     fn code(&mut self, event: &Event<'_>, tid: Option<i64>) -> Vec<Frame> {
         let Some(stacks) = self.stacks.get(event.layout.stream_id as usize) else {
             return Vec::new();
         };
         let ns = self.clock.nanoseconds(event.timestamp);
         let symbols = &mut self.symbols;
-        // Tracers end a stack with one of these addresses.
-        let is_code = |frame: &symbols::Frame| frame.address != 0 && frame.address != u64::MAX;
-        let mut code = Vec::new();
-        for frame in stacks.frames(event, Side::User).rev().filter(is_code) {
+        let mut code: Vec<_> = stacks.cut(event).into_iter().collect();
+        for frame in stacks.frames(event, Side::User).rev() {
             code.push(
                 match tid.and_then(|tid| symbols.user(tid, ns, frame.code())) {
                     Some(Place {
@@ -152,7 +152,7 @@ impl Source {
                 },
             );
         }
-        for frame in stacks.frames(event, Side::Kernel).rev().filter(is_code) {
+        for frame in stacks.frames(event, Side::Kernel).rev() {
             code.push(match symbols.kernel(ns, frame.code()) {
                 Some(symbol) => {
                     let module = symbol.module.as_deref().unwrap_or("kernel");

@@ -5,6 +5,7 @@
 use super::contents::Contents;
 use super::debuginfod::{self, Servers};
 use super::mappings::MappedFile;
+use super::plt::{self, Entry};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::fmt::{self, Write};
 use std::fs::File;
@@ -32,7 +33,7 @@ pub struct Function {
 }
 
 /// The contents of a program's or library's file.
-type Elf<'a> = object::File<'a, &'a Contents>;
+pub type Elf<'a> = object::File<'a, &'a Contents>;
 
 /// The build id of a program or library, in hexadecimal. [`None`]: it has none, or the file is no such file.
 pub fn build_id(path: &Path) -> Option<String> {
@@ -73,6 +74,7 @@ pub fn functions(
         })
     };
     let mut functions = symbols(&contents, &elf, in_file);
+    functions.extend(linkage(&contents, &elf, in_file));
     // The first debug file that belongs to the file.
     let mut debug_symbols = |path: PathBuf| {
         let contents = Contents::open(&path).ok()?;
@@ -126,6 +128,28 @@ fn symbols(
         .filter(ObjectSymbol::is_definition)
         .filter_map(function)
         .collect()
+}
+
+/// The entries of the procedure linkage table, as `NAME@plt`.
+fn linkage(
+    contents: &Contents,
+    elf: &Elf<'_>,
+    in_file: impl Fn(u64) -> Option<u64>,
+) -> Vec<Bounded> {
+    let function = |entry: Entry| {
+        let name = format!("{}@plt", printable(&demangled(&entry.name)));
+        contents.spend(name.len() as u64).ok()?;
+        let function = Function {
+            offset: in_file(entry.address)?,
+            size: entry.size,
+            name,
+        };
+        Some(Bounded {
+            function,
+            most: entry.size,
+        })
+    };
+    plt::entries(elf).into_iter().filter_map(function).collect()
 }
 
 /// The possible places of the file's debug information.

@@ -83,8 +83,7 @@ impl Kernel {
     /// The functions of the running kernel, if the trace is of this boot; otherwise none. A module is known only since
     /// it is seen loaded. Prints a message if the kernel does not show its functions.
     pub fn running(metadata: &Metadata) -> Self {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        if metadata.boot.is_none() || boot.trim().parse().ok() != metadata.boot {
+        if !is_running(metadata) {
             return Self::default();
         }
         let owners = owners(&kallsyms());
@@ -125,6 +124,12 @@ impl Kernel {
         let is_same = |(_, other): (_, &KernelSymbol)| other.name == symbol.name;
         found.all(is_same).then_some((image, symbol))
     }
+}
+
+/// Whether a trace was recorded since this machine booted.
+pub fn is_running(metadata: &Metadata) -> bool {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    metadata.boot.is_some() && boot.trim().parse().ok() == metadata.boot
 }
 
 /// The owner of functions.

@@ -19,12 +19,14 @@ mod made;
 mod mappings;
 mod perf;
 mod perf_map;
+mod plt;
 mod processes;
 mod programs;
 mod recorder;
 mod running;
 mod saved;
 mod stacks;
+mod vdso;
 
 pub use debuginfod::Servers;
 pub use elf::{build_id, functions};
@@ -33,7 +35,7 @@ pub use mappings::{MappedFile, Mappings};
 pub use programs::{Place, Programs};
 pub use recorder::{Recorded, Recorder};
 pub use saved::{FileNames, Names, Saved};
-pub use stacks::{Frame, Side, Stacks};
+pub use stacks::{End, Frame, Side, Stacks};
 
 use ctf::Metadata;
 use kernel::Kernel;
@@ -72,9 +74,13 @@ impl Symbols {
             Some(saved) => (saved.kernel, saved.files),
             None => (Kernel::running(metadata), Vec::new()),
         };
+        let mut programs = Programs::new(mappings.unwrap_or_default(), functions);
+        if kernel::is_running(metadata) {
+            programs.read_vdso();
+        }
         Self {
             kernel,
-            programs: Programs::new(mappings.unwrap_or_default(), functions),
+            programs,
             live: None,
         }
     }
@@ -88,6 +94,7 @@ impl Symbols {
         let mappings = Mappings::read(dir, metadata)?;
         let mut programs = Programs::new(mappings.unwrap_or_default(), Vec::new());
         programs.keep(recorded.kept());
+        programs.read_vdso();
         Ok(Self {
             kernel: recorded.kernel(&metadata.clock),
             programs,

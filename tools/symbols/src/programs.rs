@@ -9,6 +9,7 @@ use super::mappings::{MappedFile, Mappings};
 use super::perf_map;
 use super::processes::{Change, InFile, Processes};
 use super::saved::FileNames;
+use super::vdso;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub struct Programs {
     files: Vec<Program>,
     /// The files that the recording kept.
     kept: Arc<Kept>,
+    /// Whether the vDSO of this machine is that of the trace.
+    has_vdso: bool,
     /// The servers for files that this machine does not have.
     servers: Option<Servers>,
 }
@@ -98,6 +101,7 @@ impl Programs {
             changes,
             processes: Processes::default(),
             kept: Arc::default(),
+            has_vdso: false,
             servers: None,
         }
     }
@@ -105,6 +109,11 @@ impl Programs {
     /// From now on also reads the files that the recording kept.
     pub fn keep(&mut self, kept: Arc<Kept>) {
         self.kept = kept;
+    }
+
+    /// From now on also reads the vDSO of this machine.
+    pub fn read_vdso(&mut self) {
+        self.has_vdso = true;
     }
 
     /// From now on also asks these servers.
@@ -121,13 +130,18 @@ impl Programs {
         let InFile { file, offset } = self.processes.find(tid, address)?;
         let program = self.files.get_mut(file)?;
         let (kept, servers) = (&self.kept, self.servers);
+        let is_vdso = program.file.path == vdso::PATH;
         let names = match &mut program.names {
             Some(names) => names,
+            names if is_vdso && self.has_vdso => {
+                names.insert(FileNames::of(vdso::functions(&program.file)))
+            }
             names => names.insert(read(&program.file, &program.places, kept, servers)),
         };
         let functions = &names.functions;
         let behind = functions.partition_point(|function| function.offset <= offset);
         let function = behind.checked_sub(1).map(|place| &functions[place]);
+        let function = function.filter(|_| !is_vdso || vdso::is_wide(address));
         Some(Place {
             file: &program.file,
             offset,

@@ -97,6 +97,15 @@ pub fn open_mapped(pid: u32, begin: u64, end: u64, file: &MappedFile) -> Option<
     is_still.then_some(opened)
 }
 
+/// The addresses of code that this program has mapped with this path.
+pub fn own(path: &str) -> io::Result<Option<(u64, u64)>> {
+    let maps = fs::read("/proc/self/maps")?;
+    let maps = String::from_utf8_lossy(&maps);
+    let mut codes = maps.lines().filter_map(code);
+    let found = codes.find(|code| code.path == path);
+    Ok(found.map(|code| (code.begin, code.end)))
+}
+
 /// Mapped code.
 #[derive(Debug, PartialEq, Eq)]
 struct Code<'a> {

@@ -2,6 +2,7 @@
 
 //! The answer to `--profile`.
 
+use super::ends::UserStacks;
 use crate::text::{more, percent, table};
 use crate::Answer;
 use serde::Serialize;
@@ -23,6 +24,9 @@ pub struct ProfileAnswer {
     /// Number of times that the kernel stopped the sampling for a moment, because there were too many
     /// samples.
     pub throttled: u64,
+    /// How the stacks of programs ended. Absent if the trace does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_stacks: Option<UserStacks>,
     /// Functions, the one with most own samples first.
     pub functions: Vec<Function>,
     /// Names of threads, the one with most samples first.
@@ -33,7 +37,8 @@ pub struct ProfileAnswer {
 #[derive(Debug, Serialize)]
 pub struct Function {
     pub name: String,
-    /// File of the function; for the kernel and its modules, the name in brackets.
+    /// File of the function; for the kernel and its modules, the name in brackets. Empty for the row of the
+    /// stacks that are cut for one reason.
     pub object: String,
     /// Number of samples in the function itself.
     #[serde(rename = "self")]
@@ -68,13 +73,14 @@ impl Answer for ProfileAnswer {
                 own,
                 total,
             } = function;
-            format!(
+            let row = format!(
                 "{own:>8} {:>7} {:>7}  {}  {}",
                 percent(*own, busy),
                 percent(*total, busy),
                 printable(name),
                 printable(object)
-            )
+            );
+            row.trim_end().to_owned()
         })?;
         more(out, self.functions.len(), rows, "functions")?;
         let heading = format!("{:>8} {:>7}  threads", "samples", "share");
@@ -90,6 +96,9 @@ impl Answer for ProfileAnswer {
             self.events.join(", "),
             self.idle
         )?;
+        if let Some(stacks) = &self.user_stacks {
+            writeln!(out, "{stacks}")?;
+        }
         if self.missed > 0 {
             writeln!(
                 out,

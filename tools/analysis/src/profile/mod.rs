@@ -3,11 +3,13 @@
 //! Functions that used the time of the CPUs, found by samples of the running code (`--profile`).
 
 mod answer;
+mod ends;
 
 use super::{bits, integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ahash::{HashMap, HashMapExt};
 use answer::{Comm, Function, ProfileAnswer};
 use ctf::{Clock, Event, EventLayout};
+use ends::Ends;
 use std::cmp::Reverse;
 use std::path::Path;
 use symbols::{Place, Side, Stacks, Symbols};
@@ -37,6 +39,8 @@ pub struct Profile {
     counted: HashMap<(usize, usize), (u64, u64)>,
     samples: u64,
     idle: u64,
+    /// How the stacks of programs ended.
+    ends: Ends,
     /// Functions of a stack; the memory is reused.
     stack: Vec<Named>,
 }
@@ -92,6 +96,7 @@ impl Profile {
             counted: HashMap::new(),
             samples: 0,
             idle: 0,
+            ends: Ends::default(),
             stack: Vec::new(),
         })
     }
@@ -120,7 +125,7 @@ impl Sampled {
     }
 
     /// Fills `stack` with the functions that ran at the time `ns` of the trace's clock, the innermost
-    /// first.
+    /// first. If callers are missing, the last one says why.
     pub fn stack(
         &self,
         symbols: &mut Symbols,
@@ -144,6 +149,10 @@ impl Sampled {
                 Side::User => user(symbols, tid, ns, ip),
             }));
         }
+        stack.extend(self.stacks.cut(event).map(|cut| Named {
+            name: cut,
+            object: String::new(),
+        }));
     }
 }
 
@@ -174,6 +183,7 @@ impl Analysis for Profile {
             Some(count) => *count += 1,
             None => drop(self.comms.insert(comm.into_owned(), 1)),
         }
+        self.ends.add(sampled.stacks.end(event));
         let ns = self.clock.nanoseconds(event.timestamp);
         sampled.stack(&mut self.symbols, event, tid, ns, &mut self.stack);
         for (place, function) in self.stack.iter().enumerate() {
@@ -222,6 +232,7 @@ impl Analysis for Profile {
             idle: self.idle,
             missed: sum(|(missed, _)| *missed),
             throttled: sum(|(_, throttled)| *throttled),
+            user_stacks: self.ends.counted(),
             functions,
             comms,
         })

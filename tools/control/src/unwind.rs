@@ -37,7 +37,7 @@ impl Unwind {
             .map_err(|cause| Error::Read { path, cause })
     }
 
-    /// The files for which a table is wanted now. Those that still have none are wanted again after the next call.
+    /// The files for which a table is wanted now. Files that still have none are wanted again after the next call.
     pub fn wanted(&self) -> io::Result<Vec<WantedTable>> {
         let mut text = [0; 4096];
         let len = match (&self.0).read(&mut text) {

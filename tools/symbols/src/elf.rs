@@ -33,7 +33,7 @@ pub struct Function {
 }
 
 /// The contents of a program's or library's file.
-pub type Elf<'a> = object::File<'a, &'a Contents>;
+type Elf<'a> = object::File<'a, &'a Contents>;
 
 /// The build id of a program or library, in hexadecimal. [`None`]: it has none, or the file is no such file.
 pub fn build_id(path: &Path) -> Option<String> {

@@ -5,7 +5,7 @@
 //! An entry jumps to the address in a slot of the global offset table. The relocation of the slot has the name of the
 //! function. Only entries for x86-64 are known.
 
-use super::elf::Elf;
+use super::contents::Contents;
 use object::{Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolIndex};
 use std::collections::HashMap;
 
@@ -26,6 +26,9 @@ const ENTRY: usize = 16;
 
 /// The begin of an entry that only resolves its function: `endbr64; push NUMBER`.
 const RESOLVES: [u8; 5] = [0xf3, 0x0f, 0x1e, 0xfa, 0x68];
+
+/// The contents of a file.
+type Elf<'a> = object::File<'a, &'a Contents>;
 
 /// An entry.
 #[derive(Debug, PartialEq, Eq)]

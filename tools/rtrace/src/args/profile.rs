@@ -19,8 +19,9 @@ use system::quantity;
 ///
 /// With COMMAND, only COMMAND and the processes it starts are sampled, unless -a is given.
 ///
-/// Stacks of programs are followed by frame pointers: callers that were compiled without them are missing. Samples
-/// can be recorded beside other events: `rtrace record -g -e profile -e sched`.
+/// Stacks of programs are taken by the unwind tables of their files; programs need no frame pointers. A stack that lacks
+/// callers begins with the reason, as [cut: no table yet]. The last lines say how many stacks are whole. Samples can be
+/// recorded beside other events: `rtrace record -g -e profile -e sched`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -90,10 +90,17 @@ impl Folded {
         for frame in stacks.frames(event, Side::User).rev() {
             line.push(';');
             match tid.and_then(|tid| symbols.user(tid, now.ns, frame.code())) {
-                Some(Place {
-                    function: Some(function),
-                    ..
-                }) => line.push_str(&function.name.replace(';', ":")),
+                Some(
+                    place @ Place {
+                        function: Some(function),
+                        ..
+                    },
+                ) => {
+                    line.push_str(&function.name.replace(';', ":"));
+                    for inlined in place.inlined().rev() {
+                        write!(line, ";{}", inlined.replace(';', ":"))?;
+                    }
+                }
                 Some(place) => write!(line, "[{}]", place.file.name().replace(';', ":"))?,
                 None => write!(line, "{:#x}", frame.address)?,
             }

@@ -99,8 +99,9 @@ impl Functions {
         let Some(Place {
             file,
             function,
+            offset,
+            inlined,
             is_gone,
-            ..
         }) = self.symbols.user(task.tid, now.ns, code)
         else {
             return;
@@ -112,6 +113,15 @@ impl Functions {
             }
             return;
         };
+        if !inlined.is_empty() {
+            let known = match self.names.inlined.get_mut(file) {
+                Some(known) => known,
+                None => self.names.inlined.entry(file.clone()).or_default(),
+            };
+            if !known.contains_key(&offset) {
+                known.insert(offset, inlined.to_vec());
+            }
+        }
         let functions = match self.names.files.get_mut(file) {
             Some(functions) => functions,
             None => self.names.files.entry(file.clone()).or_default(),

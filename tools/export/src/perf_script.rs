@@ -83,8 +83,15 @@ impl PerfScript {
         }
         for frame in stacks.frames(event, Side::User) {
             let address = frame.address;
+            let place = symbols.user(tid, now.ns, frame.code());
+            if let Some(place) = &place {
+                // perf writes `(inlined)` in the place of the file.
+                for inlined in place.inlined() {
+                    writeln!(line, "\t{address:>16x} {inlined}")?;
+                }
+            }
             write!(line, "\t{address:>16x} ")?;
-            match symbols.user(tid, now.ns, frame.code()) {
+            match place {
                 Some(Place {
                     file,
                     offset,

@@ -241,6 +241,7 @@ impl Pprof {
         for frame in stacks.frames(event, Side::User) {
             let tid = now.task.map(|task| task.tid);
             let place = tid.and_then(|tid| self.symbols.user(tid, now.ns, frame.code()));
+            let inlined: Vec<_> = place.iter().flat_map(Place::inlined).collect();
             let (file, build_id, name, address) = match place {
                 Some(Place {
                     file,
@@ -256,6 +257,9 @@ impl Pprof {
                 None => ("[unknown]".to_owned(), None, None, frame.address),
             };
             let mapping = self.mapping(&file, build_id.as_deref().unwrap_or(""));
+            for inlined in &inlined {
+                locations.push(self.location(mapping, Some(inlined), address));
+            }
             locations.push(self.location(mapping, name.as_deref(), address));
         }
         if let Some(cut) = stacks.cut(event) {

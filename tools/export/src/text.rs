@@ -110,12 +110,17 @@ fn user_frame(
 ) -> fmt::Result {
     let behind = u64::from(is_caller);
     match place {
-        Some(Place {
-            function: Some(function),
-            file,
-            offset,
-            ..
-        }) => {
+        Some(
+            place @ Place {
+                function: Some(function),
+                file,
+                offset,
+                ..
+            },
+        ) => {
+            for inlined in place.inlined() {
+                writeln!(line, " => {}[{inlined}] <{address:016x}>", file.shown())?;
+            }
             let offset = offset - function.offset + behind;
             let (name, file) = (&function.name, file.shown());
             writeln!(line, " => {file}[{name}+{offset:#x}] <{address:016x}>")

@@ -140,17 +140,21 @@ impl Source {
         let symbols = &mut self.symbols;
         let mut code: Vec<_> = stacks.cut(event).into_iter().collect();
         for frame in stacks.frames(event, Side::User).rev() {
-            code.push(
-                match tid.and_then(|tid| symbols.user(tid, ns, frame.code())) {
-                    Some(Place {
-                        file,
-                        function: Some(function),
-                        ..
-                    }) => format!("{} [{}]", function.name, file.name()),
-                    Some(Place { file, .. }) => format!("[{}]", file.name()),
-                    None => format!("{:#x}", frame.address),
-                },
-            );
+            let place = tid.and_then(|tid| symbols.user(tid, ns, frame.code()));
+            code.push(match place {
+                Some(Place {
+                    file,
+                    function: Some(function),
+                    ..
+                }) => format!("{} [{}]", function.name, file.name()),
+                Some(Place { file, .. }) => format!("[{}]", file.name()),
+                None => format!("{:#x}", frame.address),
+            });
+            for place in &place {
+                let file = place.file.name();
+                let inlined = place.inlined().rev();
+                code.extend(inlined.map(|name| format!("{name} [{file}]")));
+            }
         }
         for frame in stacks.frames(event, Side::Kernel).rev() {
             code.push(match symbols.kernel(ns, frame.code()) {

@@ -4,10 +4,12 @@
 
 use super::contents::Contents;
 use super::debuginfod::{self, Servers};
+use super::demangle::demangled;
+use super::inlining::{Inlining, Segment};
 use super::mappings::MappedFile;
 use super::plt::{self, Entry};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use terminal::printable;
@@ -17,9 +19,6 @@ const DEBUG: &str = "/usr/lib/debug";
 
 /// The maximum length of a build id: that of SHA-512.
 const ID_MAX: usize = 64;
-
-/// The maximum length of a name, in bytes.
-pub const NAME_MAX: usize = 4096;
 
 /// A function of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,38 +48,64 @@ fn id_of(elf: &Elf<'_>) -> Option<String> {
     }))
 }
 
-/// The functions of an open file, sorted. [`None`]: it has another build id than the mapped file, or is no program or
-/// library. If the mapped file has no build id, the caller knows that the open file is the same. `servers` are asked for
-/// debug information that this machine does not have.
+/// The names of a program's or library's code.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// Its functions, sorted.
+    pub functions: Vec<Function>,
+    /// Its inlined functions, if there is debug information.
+    pub inlining: Option<Inlining>,
+}
+
+/// The functions of an open file, as [`program`] finds them.
 pub fn functions(
     opened: File,
     file: &MappedFile,
     servers: Option<Servers>,
 ) -> Option<Vec<Function>> {
+    Some(program(opened, file, servers)?.functions)
+}
+
+/// The names of an open file. [`None`]: it has another build id than the mapped file, or is no program or library. If
+/// the mapped file has no build id, the caller knows that the open file is the same. `servers` are asked for debug
+/// information that this machine does not have.
+pub fn program(opened: File, file: &MappedFile, servers: Option<Servers>) -> Option<Program> {
     let contents = Contents::of(opened);
     let elf: Elf<'_> = object::File::parse(&contents).ok()?;
     let own = id_of(&elf);
     if file.build_id().is_some_and(|id| own.as_deref() != Some(id)) {
         return None;
     }
-    let segments: Vec<_> = elf
-        .segments()
-        .map(|segment| (segment.address(), segment.file_range()))
-        .collect();
+    let segments = elf.segments().map(|segment| {
+        let (offset, size) = segment.file_range();
+        Segment {
+            address: segment.address(),
+            offset,
+            size,
+        }
+    });
+    let segments: Vec<_> = segments.collect();
     let in_file = |address: u64| {
-        segments.iter().find_map(|(begin, (offset, size))| {
-            let inside = address.checked_sub(*begin)?;
-            offset.checked_add(inside).filter(|_| inside < *size)
+        segments.iter().find_map(|segment| {
+            let inside = address.checked_sub(segment.address)?;
+            let offset = segment.offset.checked_add(inside);
+            offset.filter(|_| inside < segment.size)
         })
     };
     let mut functions = symbols(&contents, &elf, in_file);
     functions.extend(linkage(&contents, &elf, in_file));
+    let mut inlining = Inlining::of(&contents, &elf, &segments);
     // The first debug file that belongs to the file.
     let mut debug_symbols = |path: PathBuf| {
         let contents = Contents::open(&path).ok()?;
         let debug = object::File::parse(&contents).ok()?;
         let is_own = own.is_some() && id_of(&debug) == own;
-        is_own.then(|| functions.extend(symbols(&contents, &debug, in_file)))
+        is_own.then(|| {
+            functions.extend(symbols(&contents, &debug, in_file));
+            if inlining.is_none() {
+                inlining = Inlining::of(&contents, &debug, &segments);
+            }
+        })
     };
     let here = debug_files(Path::new(&file.path), &elf, own.as_deref());
     let is_found = here.into_iter().find_map(&mut debug_symbols).is_some();
@@ -89,7 +114,10 @@ pub fn functions(
             .and_then(|servers| servers.debug_information(file))
             .and_then(debug_symbols);
     }
-    Some(sorted(functions))
+    Some(Program {
+        functions: sorted(functions),
+        inlining,
+    })
 }
 
 /// A function, and its size at most: up to the end of its section.
@@ -191,70 +219,9 @@ fn sorted(mut functions: Vec<Bounded>) -> Vec<Function> {
     functions.map(|bounded| bounded.function).collect()
 }
 
-/// The readable form of a name in Rust and in C++. A function in C++ loses its arguments. A name whose readable form
-/// would be too long stays unchanged: each part of it may stand for many.
-fn demangled(name: &str) -> String {
-    let mut short = Short(String::new());
-    let written = if let Ok(name) = rustc_demangle::try_demangle(name) {
-        write!(short, "{name:#}").is_ok()
-    } else if name.starts_with("_Z") {
-        let options = cpp_demangle::DemangleOptions::new();
-        let options = options.no_params().no_return_type();
-        let symbol = cpp_demangle::Symbol::new(name);
-        symbol.is_ok_and(|symbol| symbol.structured_demangle(&mut short, &options).is_ok())
-    } else {
-        false
-    };
-    if written {
-        short.0
-    } else {
-        name.to_owned()
-    }
-}
-
-/// A text of at most [`NAME_MAX`] bytes.
-struct Short(String);
-
-impl fmt::Write for Short {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len() + text.len() > NAME_MAX {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_those_of_the_source() {
-        for (mangled, name) in [
-            ("main", "main"),
-            ("_ZN3foo3bar17h0123456789abcdefE", "foo::bar"),
-            ("_RNvCs4fqI2P2rA04_3foo3bar", "foo::bar"),
-            ("_ZN3foo3barEi", "foo::bar"),
-            ("_Z", "_Z"),
-        ] {
-            assert_eq!(demangled(mangled), name);
-        }
-    }
-
-    #[test]
-    fn a_name_that_doubles_in_every_part_stays_as_it_is() {
-        let mut name = "_Z1fI1AIiiE".to_owned();
-        for part in "123456789ABCDEFGHI".chars() {
-            name += &format!("S0_IS{part}_S{part}_E");
-        }
-        name += "Evv";
-        assert_eq!(demangled(&name), name);
-        assert_eq!(
-            demangled("_Z1fI1AIiiES0_IS1_S1_EEvv"),
-            "f<A<int, int>, A<A<int, int>, A<int, int> > >"
-        );
-    }
 
     #[test]
     fn segments_may_be_anywhere() {

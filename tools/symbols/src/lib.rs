@@ -11,8 +11,10 @@
 
 mod contents;
 mod debuginfod;
+mod demangle;
 mod elf;
 mod history;
+mod inlining;
 mod kept;
 mod kernel;
 mod made;

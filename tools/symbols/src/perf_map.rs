@@ -6,7 +6,8 @@
 //! Any user may put a file there. So only a regular file counts that belongs to the process's user, or to root, and has
 //! no other name. No link is followed.
 
-use super::elf::{Function, NAME_MAX};
+use super::demangle::NAME_MAX;
+use super::elf::Function;
 use super::mappings::MappedFile;
 use super::processes::{map, Area, Memory};
 use rustix::fs::{fstat, major, minor, openat, openat2, FileType, Mode, OFlags, ResolveFlags, CWD};

@@ -4,6 +4,7 @@
 
 use super::debuginfod::{self, Servers};
 use super::elf::{self, Function};
+use super::inlining::Inlining;
 use super::kept::{is_file, mapped, Kept};
 use super::mappings::{MappedFile, Mappings};
 use super::perf_map;
@@ -26,6 +27,8 @@ pub struct Place<'a> {
     pub offset: u64,
     /// The function there, if known.
     pub function: Option<&'a Function>,
+    /// The functions that are inlined there, the innermost first. Empty if the function is not known.
+    pub inlined: &'a [String],
     /// Whether the file was removed or replaced before its functions were read.
     pub is_gone: bool,
 }
@@ -53,6 +56,15 @@ struct Program {
     places: Vec<(i64, u64, u64)>,
     /// The functions, sorted. [`None`]: not read yet.
     names: Option<FileNames>,
+    /// The inlined functions of a file that was read.
+    inlining: Option<Inlining>,
+}
+
+impl Place<'_> {
+    /// The inlined functions there as views show them, the innermost first.
+    pub fn inlined(&self) -> impl DoubleEndedIterator<Item = String> + '_ {
+        self.inlined.iter().map(|name| format!("{name} (inlined)"))
+    }
 }
 
 impl Programs {
@@ -72,6 +84,7 @@ impl Programs {
                 file,
                 places: Vec::new(),
                 names: names.or(is_saved.then(FileNames::default)),
+                inlining: None,
             }
         };
         let mut files: Vec<_> = mappings.files.into_iter().map(program).collect();
@@ -136,16 +149,27 @@ impl Programs {
             names if is_vdso && self.has_vdso => {
                 names.insert(FileNames::of(vdso::functions(&program.file)))
             }
-            names => names.insert(read(&program.file, &program.places, kept, servers)),
+            names => {
+                let (read, inlining) = read(&program.file, &program.places, kept, servers);
+                program.inlining = inlining;
+                names.insert(read)
+            }
         };
         let functions = &names.functions;
         let behind = functions.partition_point(|function| function.offset <= offset);
         let function = behind.checked_sub(1).map(|place| &functions[place]);
         let function = function.filter(|_| !is_vdso || vdso::is_wide(address));
+        let function = function.filter(|function| offset - function.offset < function.size);
+        let inlined = match &mut program.inlining {
+            _ if function.is_none() => &[],
+            Some(inlining) => inlining.at(offset),
+            None => names.inlined.get(&offset).map_or(&[][..], Vec::as_slice),
+        };
         Some(Place {
             file: &program.file,
             offset,
-            function: function.filter(|function| offset - function.offset < function.size),
+            function,
+            inlined,
             is_gone: names.is_gone,
         })
     }
@@ -157,23 +181,20 @@ fn read(
     places: &[(i64, u64, u64)],
     kept: &Kept,
     servers: Option<Servers>,
-) -> FileNames {
+) -> (FileNames, Option<Inlining>) {
     if let Some(map) = kept.map(file) {
         let functions = perf_map::functions(map).unwrap_or_else(|error| {
             say(format_args!("{}: {error}", file.shown()));
             Vec::new()
         });
-        return FileNames::of(functions);
+        return (FileNames::of(functions), None);
     }
-    if !is_file(&file.path) {
-        return FileNames::default();
+    // Without an id, any file may have its path now.
+    if !is_file(&file.path) || file.id.is_none() {
+        return Default::default();
     }
-    if file.id.is_none() {
-        // Any file may have its path now.
-        return FileNames::default();
-    }
-    let functions = |opened: File| elf::functions(opened, file, servers);
-    let functions = match file.build_id() {
+    let program = |opened: File| elf::program(opened, file, servers);
+    let program = match file.build_id() {
         Some(id) => {
             let paths = [
                 Some(PathBuf::from(&file.path)),
@@ -184,9 +205,9 @@ fn read(
             let paths = paths.into_iter().flatten().chain(places);
             let here = paths.filter_map(|path| regular_file::open(&path).ok());
             let mut here = kept.program(file).into_iter().chain(here);
-            let fetched = || functions(regular_file::open(&servers?.executable(file)?).ok()?);
-            match here.find_map(functions) {
-                Some(functions) if !functions.is_empty() => Some(functions),
+            let fetched = || program(regular_file::open(&servers?.executable(file)?).ok()?);
+            match here.find_map(program) {
+                Some(program) if !program.functions.is_empty() => Some(program),
                 // The servers may have the file with its names.
                 stripped => fetched().or(stripped),
             }
@@ -194,14 +215,17 @@ fn read(
         // It may be no program at all.
         None => kept
             .program(file)
-            .map(|kept| functions(kept).unwrap_or_default()),
+            .map(|kept| program(kept).unwrap_or_default()),
     };
-    match functions {
-        Some(functions) => FileNames::of(functions),
-        None => FileNames {
-            is_gone: true,
-            ..FileNames::default()
-        },
+    match program {
+        Some(program) => (FileNames::of(program.functions), program.inlining),
+        None => {
+            let gone = FileNames {
+                is_gone: true,
+                ..FileNames::default()
+            };
+            (gone, None)
+        }
     }
 }
 
@@ -256,6 +280,7 @@ mod tests {
                 FileNames {
                     functions: vec![function(0x410, "third")],
                     is_gone: true,
+                    ..FileNames::default()
                 },
             ),
         ];

@@ -3,7 +3,7 @@
 //! The names that a trace needs, saved beside it as a text, with a line for each function that occurs.
 //!
 //! ```text
-//! rtrace symbols 2
+//! rtrace symbols 3
 //! trace UUID                  identity of the trace
 //! kernel
 //! ADDRESS SIZE NAME           functions of the kernel and of modules (numbers are hexadecimal, except times)
@@ -11,11 +11,12 @@
 //! kernel FROM UNTIL           functions that existed for a part of the trace
 //! file ID PATH                a file, as in the mappings
 //! OFFSET SIZE NAME            functions of the file, by their offsets in it
+//! inlined OFFSET NAME         a function that is inlined at this offset; of several, the innermost one is first
 //! gone ID PATH                a file that was removed or replaced before its functions were read
 //! ```
 //!
 //! FROM and UNTIL are times of the trace's clock in nanoseconds; UNTIL is `-` if the functions stayed. A text without
-//! such functions, and without such files, is `rtrace symbols 1`.
+//! such functions, and without such files, is `rtrace symbols 1`; one without inlined functions `rtrace symbols 2`.
 
 use super::elf::Function;
 use super::kernel::{Image, Kernel, KernelSymbol};
@@ -29,13 +30,15 @@ use system::Result;
 use terminal::printable;
 use uuid::Uuid;
 
-const HEADS: [&str; 2] = ["rtrace symbols 1", "rtrace symbols 2"];
+const HEADS: [&str; 3] = ["rtrace symbols 1", "rtrace symbols 2", "rtrace symbols 3"];
 
 /// The names of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FileNames {
     /// Its functions, sorted.
     pub functions: Vec<Function>,
+    /// The functions that are inlined at an offset, the innermost first.
+    pub inlined: BTreeMap<u64, Vec<String>>,
     /// Whether it was removed or replaced before its functions were read.
     pub is_gone: bool,
 }
@@ -45,7 +48,7 @@ impl FileNames {
     pub fn of(functions: Vec<Function>) -> Self {
         Self {
             functions,
-            is_gone: false,
+            ..Self::default()
         }
     }
 }
@@ -78,9 +81,9 @@ impl Saved {
     pub fn parse(mut lines: Lines<impl BufRead>, trace: Uuid) -> Result<Option<Self>> {
         let head = lines.head()?;
         if !HEADS.contains(&head) {
-            let [one, two] = HEADS;
+            let [one, two, three] = HEADS;
             return Err(lines.wrong(format!(
-                "it is not `{one}` or `{two}`: another version of rtrace wrote the file"
+                "it is not `{one}`, `{two}` or `{three}`: another version of rtrace wrote the file"
             )));
         }
         if lines.head()? != format!("trace {trace}") {
@@ -102,6 +105,14 @@ impl Saved {
                     ..FileNames::default()
                 };
                 files.push((file, names));
+                continue;
+            }
+            if let Some(inlined) = line.strip_prefix("inlined ") {
+                let (Some((offset, name)), Some((_, names))) = (place(inlined), files.last_mut())
+                else {
+                    return Err(lines.wrong("expected `inlined OFFSET NAME` of a file"));
+                };
+                names.inlined.entry(offset).or_default().push(name);
                 continue;
             }
             let Some((place, size, name)) = function(line) else {
@@ -172,6 +183,12 @@ fn file(line: &str) -> Option<(bool, Option<MappedFile>)> {
     Some((is_gone, file))
 }
 
+/// Place and name of an inlined function.
+fn place(line: &str) -> Option<(u64, String)> {
+    let (place, name) = line.split_once(' ')?;
+    Some((u64::from_str_radix(place, 16).ok()?, printable(name)))
+}
+
 /// Place, size and name of a function.
 fn function(line: &str) -> Option<(u64, u64, String)> {
     let (place, rest) = line.split_once(' ')?;
@@ -188,6 +205,8 @@ pub struct Names {
     pub kernel: BTreeMap<Time, BTreeSet<KernelSymbol>>,
     /// Functions of files.
     pub files: BTreeMap<MappedFile, BTreeSet<Function>>,
+    /// The functions that are inlined at an offset of a file, the innermost first. The file is in `files`, too.
+    pub inlined: BTreeMap<MappedFile, BTreeMap<u64, Vec<String>>>,
     /// Files that were removed or replaced before their functions were read.
     pub gone: BTreeSet<MappedFile>,
 }
@@ -202,7 +221,10 @@ impl Names {
 
     fn text(&self, trace: Uuid) -> String {
         let is_timed = self.kernel.keys().any(|time| *time != ALWAYS) || !self.gone.is_empty();
-        let head = HEADS[usize::from(is_timed)];
+        let head = match self.inlined.is_empty() {
+            true => HEADS[usize::from(is_timed)],
+            false => HEADS[2],
+        };
         let mut lines = vec![head.to_owned(), format!("trace {trace}")];
         let file_line = |kind: &str, file: &MappedFile| {
             let id = file.id.as_deref().unwrap_or("-");
@@ -230,6 +252,10 @@ impl Names {
             lines.push(file_line("file", file));
             for Function { offset, size, name } in functions {
                 lines.push(format!("{offset:x} {size:x} {name}"));
+            }
+            for (offset, names) in self.inlined.get(file).into_iter().flatten() {
+                let names = names.iter();
+                lines.extend(names.map(|name| format!("inlined {offset:x} {name}")));
             }
         }
         lines.extend(self.gone.iter().map(|file| file_line("gone", file)));
@@ -289,6 +315,21 @@ mod tests {
             let error = parse(&broken, Uuid::nil()).unwrap_err().to_string();
             assert!(error.contains("line 8"), "{error}");
         }
+        // Functions that are inlined in others.
+        let names = Names {
+            inlined: [(
+                file.clone(),
+                [(0x21, vec!["inner".to_owned(), "a b".to_owned()])].into(),
+            )]
+            .into(),
+            ..names
+        };
+        let text = names.text(Uuid::nil());
+        assert!(text.starts_with("rtrace symbols 3\n"), "{text}");
+        let saved = parse(&text, Uuid::nil()).unwrap().unwrap();
+        assert_eq!(saved.files[0].1.inlined, names.inlined[&file]);
+        let broken = text.replace("inlined 21 inner", "inlined x inner");
+        assert!(parse(&broken, Uuid::nil()).is_err());
         // Two modules at one place, and a file that was removed.
         let other = symbol(0xffff_ffff_c000_0000, "other", Some("mod"));
         let names = Names {

@@ -139,15 +139,16 @@ impl Sampled {
             stack.push(kernel(symbols, ns, frame.code()));
         }
         for frame in self.stacks.frames(event, Side::User) {
-            stack.push(user(symbols, tid, ns, frame.code()));
+            stack.extend(user(symbols, tid, ns, frame.code()));
         }
         if stack.is_empty() {
             // Without stacks, the address of the sample still names the code that ran.
             let ip = self.ip.and_then(|ip| bits(event.value(ip)));
-            stack.extend(ip.map(|ip| match Side::of(ip) {
-                Side::Kernel => kernel(symbols, ns, ip),
-                Side::User => user(symbols, tid, ns, ip),
-            }));
+            match ip.map(|ip| (ip, Side::of(ip))) {
+                Some((ip, Side::Kernel)) => stack.push(kernel(symbols, ns, ip)),
+                Some((ip, Side::User)) => stack.extend(user(symbols, tid, ns, ip)),
+                None => {}
+            }
         }
         stack.extend(self.stacks.cut(event).map(|cut| Named {
             name: cut,
@@ -252,23 +253,19 @@ fn kernel(symbols: &Symbols, ns: u64, code: u64) -> Named {
     }
 }
 
-fn user(symbols: &mut Symbols, tid: Option<i64>, ns: u64, code: u64) -> Named {
-    match tid.and_then(|tid| symbols.user(tid, ns, code)) {
-        Some(Place {
-            file,
-            function: Some(function),
-            ..
-        }) => Named {
-            name: function.name.clone(),
-            object: file.name(),
-        },
-        Some(Place { file, .. }) => Named {
-            name: "?".to_owned(),
-            object: file.name(),
-        },
-        None => Named {
-            name: "?".to_owned(),
-            object: "?".to_owned(),
-        },
-    }
+/// The functions at an address of a program, the innermost first: those that are inlined there, and the one that contains
+/// them.
+fn user(symbols: &mut Symbols, tid: Option<i64>, ns: u64, code: u64) -> Vec<Named> {
+    let place = tid.and_then(|tid| symbols.user(tid, ns, code));
+    let object = place.map_or("?".to_owned(), |place| place.file.name());
+    let function = place.and_then(|place| place.function);
+    let name = function.map_or("?".to_owned(), |function| function.name.clone());
+    let inlined = place.iter().flat_map(Place::inlined);
+    let names = inlined.chain([name]);
+    names
+        .map(|name| Named {
+            name,
+            object: object.clone(),
+        })
+        .collect()
 }

@@ -150,7 +150,7 @@ impl Source {
                 Some(Place { file, .. }) => format!("[{}]", file.name()),
                 None => format!("{:#x}", frame.address),
             });
-            for place in &place {
+            if let Some(place) = &place {
                 let file = place.file.name();
                 let inlined = place.inlined().rev();
                 code.extend(inlined.map(|name| format!("{name} [{file}]")));

@@ -100,7 +100,8 @@ fn the_sums_say_how_many_stacks_are_whole() {
         "{text}"
     );
     let profile = profile(dir.path());
-    let cut = |reason, stacks, guessed| json!({"reason": reason, "stacks": stacks, "guessed": guessed});
+    let cut =
+        |reason, stacks, guessed| json!({"reason": reason, "stacks": stacks, "guessed": guessed});
     assert_eq!(
         profile["user_stacks"],
         json!({
@@ -128,7 +129,10 @@ fn a_cut_stack_begins_with_the_reason() {
          my_task;[cut: unknown reason];0x6 1\n"
     );
     let picture = rtrace(&["export", "flamegraph"], trace);
-    assert!(picture.contains("[cut: no table yet] (2 samples"), "{picture}");
+    assert!(
+        picture.contains("[cut: no table yet] (2 samples"),
+        "{picture}"
+    );
     let script = rtrace(&["export", "perf-script"], trace);
     let frames = "\t               3 [unknown] ([unknown])\n\t               0 [cut: no table yet] ([unknown])\n\n";
     assert_eq!(script.matches(frames).count(), 2, "{script}");
@@ -136,8 +140,9 @@ fn a_cut_stack_begins_with_the_reason() {
     let text = rtrace(&["export", "text"], trace);
     let frames = " =>  <0000000000000003>\n => [cut: no table yet]\n";
     assert_eq!(text.matches(frames).count(), 2, "{text}");
+    let out = TempDir::new().unwrap();
     let mut pprof = Vec::new();
-    let file = dir.path().join("profile.pb.gz");
+    let file = out.path().join("profile.pb.gz");
     rtrace(&["export", "pprof", "-o", file.to_str().unwrap()], trace);
     let mut packed = GzDecoder::new(File::open(&file).unwrap());
     packed.read_to_end(&mut pprof).unwrap();
@@ -146,10 +151,14 @@ fn a_cut_stack_begins_with_the_reason() {
     let sql = "SELECT stack, count(*) FROM samples GROUP BY stack ORDER BY stack DESC LIMIT 1";
     let rows = rtrace(&["query", "--format", "csv", sql], trace);
     assert!(rows.contains("[cut: unknown reason];?,1"), "{rows}");
-    let page = dir.path().join("page.html");
+    let page = out.path().join("page.html");
     rtrace(&["report", "--html", page.to_str().unwrap()], trace);
     let page = fs::read_to_string(&page).unwrap();
-    for reason in ["no table yet", "code without rules, guessed", "unknown reason"] {
+    for reason in [
+        "no table yet",
+        "code without rules, guessed",
+        "unknown reason",
+    ] {
         assert!(page.contains(&format!("\"[cut: {reason}]\"")), "{reason}");
     }
 }
@@ -164,7 +173,10 @@ fn impossible_addresses_are_no_frames() {
             let lines = text.lines().filter(|line| !line.contains("profile"));
             for line in lines {
                 assert!(!line.contains("ffffffff"), "{format}: {line}");
-                assert!(!line.contains(";0x0;") && !line.contains(";0x1000000000000000"), "{line}");
+                assert!(
+                    !line.contains(";0x0;") && !line.contains(";0x1000000000000000"),
+                    "{line}"
+                );
             }
         }
     }
@@ -182,4 +194,39 @@ fn nothing_is_said_of_an_older_trace() {
         "my_task;0x2;0x3 2\nmy_task;0x2;0x4 1\nmy_task;0x3 2\nmy_task;0x3;0x5 1\nmy_task;0x6 1\n"
     );
     assert!(!rtrace(&["export", "perf-script"], dir.path()).contains("cut"));
+}
+
+#[test]
+fn inlined_functions_are_frames_of_their_own() {
+    let dir = TempDir::new().unwrap();
+    write(dir.path(), true);
+    let trace = synthetic::uuid_text(synthetic::UUID);
+    let mappings =
+        format!("rtrace mappings 1\ntrace {trace}\nclock 1 1\nmap 0 7 0 10 0 ab /bin/program\n");
+    fs::write(dir.path().join(".mappings"), mappings).unwrap();
+    // A caller continues after its call, so its code is one byte before its address.
+    let symbols = format!(
+        "rtrace symbols 3\ntrace {trace}\nfile ab /bin/program\n1 1 main\n3 4 work\n\
+         inlined 3 inner\ninlined 3 middle\ninlined 1 setup;all\n"
+    );
+    fs::write(dir.path().join(".symbols"), symbols).unwrap();
+    let folded = rtrace(&["export", "folded"], dir.path());
+    let whole = "my_task;main;setup:all (inlined);work;middle (inlined);inner (inlined) 2\n";
+    assert!(folded.contains(whole), "{folded}");
+    let script = rtrace(&["export", "perf-script"], dir.path());
+    let frames = "\t               3 inner (inlined)\n\t               3 middle (inlined)\n\
+                  \t               3 work+0x0 (/bin/program)\n";
+    assert!(script.contains(frames), "{script}");
+    let text = rtrace(&["report", "--profile", "-n", "0"], dir.path());
+    let own = "       4   50.0%   50.0%  inner (inlined)  program\n";
+    assert!(text.contains(own), "{text}");
+    let sql = "SELECT function, stack FROM samples LIMIT 1";
+    let row = rtrace(&["query", "--format", "csv", sql], dir.path());
+    let stack = "inner (inlined),main;setup:all (inlined);work;middle (inlined);inner (inlined)\n";
+    assert!(row.contains(stack), "{row}");
+    let out = TempDir::new().unwrap();
+    let page = out.path().join("page.html");
+    rtrace(&["report", "--html", page.to_str().unwrap()], dir.path());
+    let page = fs::read_to_string(&page).unwrap();
+    assert!(page.contains("\"inner (inlined) [program]\""));
 }

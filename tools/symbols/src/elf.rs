@@ -54,16 +54,17 @@ pub struct Program {
     /// Its functions, sorted.
     pub functions: Vec<Function>,
     /// Its inlined functions, if there is debug information.
-    pub inlining: Option<Inlining>,
+    pub(crate) inlining: Option<Inlining>,
 }
 
-/// The functions of an open file, as [`program`] finds them.
-pub fn functions(
-    opened: File,
-    file: &MappedFile,
-    servers: Option<Servers>,
-) -> Option<Vec<Function>> {
-    Some(program(opened, file, servers)?.functions)
+impl Program {
+    /// The functions that are inlined at an offset of the file, the innermost first.
+    pub fn inlined(&mut self, offset: u64) -> &[String] {
+        match &mut self.inlining {
+            Some(inlining) => inlining.at(offset),
+            None => &[],
+        }
+    }
 }
 
 /// The names of an open file. [`None`]: it has another build id than the mapped file, or is no program or library. If
@@ -245,7 +246,7 @@ mod tests {
             id,
         };
         let opened = File::open(&file.path).unwrap();
-        let found = functions(opened, &file, None).unwrap();
+        let found = program(opened, &file, None).unwrap().functions;
         assert!(
             found.iter().all(|function| function.offset == u64::MAX),
             "{found:?}"
@@ -261,7 +262,7 @@ mod tests {
                 path: path.to_str().unwrap().to_owned(),
                 id: id.map(str::to_owned),
             };
-            functions(File::open(path).unwrap(), &file, None)
+            Some(program(File::open(path).unwrap(), &file, None)?.functions)
         };
         let all = functions(&this, id.as_deref()).unwrap();
         let main = all.iter().find(|function| function.name == "main").unwrap();

@@ -123,11 +123,7 @@ impl Segment {
 impl Inlining {
     /// The inlined functions in the debug information of `elf`. The code is in a file with these segments. [`None`]:
     /// there is no debug information.
-    pub fn of(
-        contents: &Contents,
-        elf: &Elf<'_>,
-        segments: &[Segment],
-    ) -> Option<Self> {
+    pub fn of(contents: &Contents, elf: &Elf<'_>, segments: &[Segment]) -> Option<Self> {
         elf.section_by_name(SectionId::DebugInfo.name())?;
         let load = |id: SectionId| {
             let is_read = SECTIONS.contains(&id);
@@ -169,7 +165,8 @@ impl Inlining {
                 continue;
             };
             while let Ok(Some(range)) = ranges.next() {
-                self.ranges.extend(code_of(range).map(|range| (range, number)));
+                self.ranges
+                    .extend(code_of(range).map(|range| (range, number)));
             }
         }
         self.ranges.sort_by_key(|(range, _)| range.start);
@@ -250,11 +247,7 @@ fn dwarf(sections: &DwarfSections<Vec<u8>>, endian: RunTimeEndian) -> Dwarf<'_> 
 }
 
 /// The bytes of a section, decompressed.
-fn section(
-    contents: &Contents,
-    elf: &Elf<'_>,
-    name: &str,
-) -> Option<Vec<u8>> {
+fn section(contents: &Contents, elf: &Elf<'_>, name: &str) -> Option<Vec<u8>> {
     let data = elf.section_by_name(name)?.compressed_data().ok()?;
     contents.spend(data.uncompressed_size).ok()?;
     match data.format {
@@ -449,9 +442,14 @@ mod tests {
             let mut functions = found.functions.iter();
             let outer = functions.find(|function| function.name == "outer").unwrap();
             let offsets = outer.offset..outer.offset + outer.size;
-            let all: HashSet<_> = offsets.map(|offset| inlining.at(offset).join(" ")).collect();
+            let all: HashSet<_> = offsets
+                .map(|offset| inlining.at(offset).join(" "))
+                .collect();
             assert!(all.contains("inner middle"), "{options:?}: {all:?}");
-            assert!(all.contains("middle") && all.contains(""), "{options:?}: {all:?}");
+            assert!(
+                all.contains("middle") && all.contains(""),
+                "{options:?}: {all:?}"
+            );
             assert_eq!(all.len(), 3, "{options:?}: {all:?}");
             assert!(inlining.at(u64::MAX).is_empty());
         }

@@ -31,7 +31,7 @@ mod stacks;
 mod vdso;
 
 pub use debuginfod::Servers;
-pub use elf::{build_id, functions};
+pub use elf::{build_id, program, Program};
 pub use kernel::{see_modules, Image, KernelSymbol};
 pub use mappings::{MappedFile, Mappings};
 pub use programs::{Place, Programs};

@@ -64,9 +64,7 @@ pub fn entries(elf: &Elf<'_>) -> Vec<Entry> {
             .map(|((address, symbol), next)| (address, next - address, symbol))
             .collect::<Vec<_>>()
     };
-    let sections = SECTIONS
-        .iter()
-        .filter_map(|name| elf.section_by_name(name));
+    let sections = SECTIONS.iter().filter_map(|name| elf.section_by_name(name));
     let Some(names) = elf.dynamic_symbol_table() else {
         return Vec::new();
     };
@@ -116,11 +114,7 @@ enum Jump {
 }
 
 /// Address and symbol of the entries in a section.
-fn in_section(
-    begin: u64,
-    bytes: &[u8],
-    symbol: impl Fn(Jump) -> Option<u64>,
-) -> Vec<(u64, u64)> {
+fn in_section(begin: u64, bytes: &[u8], symbol: impl Fn(Jump) -> Option<u64>) -> Vec<(u64, u64)> {
     // An entry has 8 or 16 bytes, and its jump begins in the first 8.
     let places = (0..bytes.len()).step_by(ENTRY / 2);
     let found = |place: usize| {
@@ -169,10 +163,14 @@ mod tests {
         let got = [0xff, 0x25, 0xfa, 0x0f, 0, 0, 0x66, 0x90].repeat(2);
         assert_eq!(found(&got), [(0x1000, 0x2000), (0x1008, 0x2008)]);
         // endbr64; bnd jmp *0x2000(%rip)
-        let sec = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf5, 0x0f, 0, 0, 0x0f, 0x1f, 0x44, 0, 0];
+        let sec = [
+            0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf5, 0x0f, 0, 0, 0x0f, 0x1f, 0x44, 0, 0,
+        ];
         assert_eq!(found(&sec), [(0x1000, 0x2000)]);
         // endbr64; push 7; bnd jmp
-        let plt = [0xf3, 0x0f, 0x1e, 0xfa, 0x68, 7, 0, 0, 0, 0xf2, 0xe9, 0, 0, 0, 0, 0x90];
+        let plt = [
+            0xf3, 0x0f, 0x1e, 0xfa, 0x68, 7, 0, 0, 0, 0xf2, 0xe9, 0, 0, 0, 0, 0x90,
+        ];
         assert_eq!(found(&plt), [(0x1000, 0x107)]);
         for len in 0..plt.len() {
             found(&plt[..len]);

@@ -87,7 +87,7 @@ fn one_process(pid: u32, dir: &Path, ids: &mut BuildIds) -> io::Result<Vec<Chang
 pub fn open_mapped(pid: u32, begin: u64, end: u64, file: &MappedFile) -> Option<File> {
     let opened = regular_file::open(&mapped(pid.into(), begin, end)).ok()?;
     if file.build_id().is_some() {
-        // `elf::functions` compares the build id with that of the opened file.
+        // `elf::program` compares the build id with that of the opened file.
         return Some(opened);
     }
     let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;

@@ -210,7 +210,11 @@ mod tests {
     #[test]
     fn an_unknown_number_is_an_unknown_reason() {
         for raw in [8, 15, 24, 32, 255, 256, u64::MAX] {
-            assert_eq!(End::of(raw).frame().as_deref(), Some("[cut: unknown reason]"), "{raw}");
+            assert_eq!(
+                End::of(raw).frame().as_deref(),
+                Some("[cut: unknown reason]"),
+                "{raw}"
+            );
         }
     }
 

@@ -20,8 +20,8 @@ const MOST: u64 = 1 << 20;
 /// The functions of the vDSO of the running kernel, for programs with 64 bits.
 pub fn functions(file: &MappedFile) -> Vec<Function> {
     let image = image().ok().flatten();
-    let functions = image.and_then(|image| elf::functions(image, file, None));
-    functions.unwrap_or_default()
+    let program = image.and_then(|image| elf::program(image, file, None));
+    program.unwrap_or_default().functions
 }
 
 /// Whether the vDSO at an address may be the one for programs with 64 bits.

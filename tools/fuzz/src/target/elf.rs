@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The file of a program or library: its build id and its functions.
+//! The file of a program or library: its build id, its functions, and those that are inlined in them.
 
 use crate::walk::in_memory;
 use std::fs::File;
@@ -17,9 +17,15 @@ pub fn check(data: &[u8]) {
         path: path.to_owned(),
         id,
     };
-    let functions = symbols::functions(opened, &file, None).unwrap_or_default();
-    assert!(functions.is_sorted());
-    for function in &functions {
+    let mut program = symbols::program(opened, &file, None).unwrap_or_default();
+    assert!(program.functions.is_sorted());
+    let mut offsets = Vec::new();
+    for function in &program.functions {
         assert!(!function.name.contains(char::is_control));
+        offsets.push(function.offset);
+    }
+    for offset in offsets.into_iter().chain(0..64) {
+        let inlined = program.inlined(offset);
+        assert!(!inlined.iter().any(|name| name.contains(char::is_control)));
     }
 }

@@ -65,6 +65,14 @@ pub struct Segment {
 /// The inlined functions of a file.
 #[derive(Debug)]
 pub struct Inlining {
+    information: Information,
+    /// The answers so far, by offset in the file.
+    known: HashMap<u64, Vec<String>>,
+}
+
+/// The debug information of a file.
+#[derive(Debug)]
+struct Information {
     sections: DwarfSections<Vec<u8>>,
     endian: RunTimeEndian,
     segments: Vec<Segment>,
@@ -75,8 +83,6 @@ pub struct Inlining {
     /// The addresses of units, sorted, each with the index of the unit.
     ranges: Vec<(Range<u64>, usize)>,
     names: Names,
-    /// The answers so far, by offset in the file.
-    known: HashMap<u64, Vec<String>>,
 }
 
 /// The code of inlined functions, sorted by its begin.
@@ -97,7 +103,7 @@ struct Piece {
     name: usize,
 }
 
-/// The debug information of a file.
+/// The debug information of a file, as it is read.
 struct Source<'a> {
     dwarf: Dwarf<'a>,
     starts: &'a [DebugInfoOffset],
@@ -134,7 +140,7 @@ impl Inlining {
             true => RunTimeEndian::Little,
             false => RunTimeEndian::Big,
         };
-        let mut inlining = Self {
+        let mut information = Information {
             sections: DwarfSections::load(load).ok()?,
             endian,
             segments: segments.to_vec(),
@@ -142,12 +148,21 @@ impl Inlining {
             units: Vec::new(),
             ranges: Vec::new(),
             names: Names::default(),
-            known: HashMap::new(),
         };
-        inlining.find_units();
-        (!inlining.ranges.is_empty()).then_some(inlining)
+        information.find_units();
+        let known = HashMap::new();
+        (!information.ranges.is_empty()).then_some(Self { information, known })
     }
 
+    /// The functions that are inlined at an offset of the file, the innermost first. The function that contains them is
+    /// not among them.
+    pub fn at(&mut self, offset: u64) -> &[String] {
+        let find = || self.information.find(offset).unwrap_or_default();
+        self.known.entry(offset).or_insert_with(find)
+    }
+}
+
+impl Information {
     /// Finds the units, and the addresses of each.
     fn find_units(&mut self) {
         let dwarf = dwarf(&self.sections, self.endian);
@@ -171,16 +186,6 @@ impl Inlining {
         }
         self.ranges.sort_by_key(|(range, _)| range.start);
         self.units.resize_with(self.starts.len(), || None);
-    }
-
-    /// The functions that are inlined at an offset of the file, the innermost first. The function that contains them is
-    /// not among them.
-    pub fn at(&mut self, offset: u64) -> &[String] {
-        if !self.known.contains_key(&offset) {
-            let found = self.find(offset).unwrap_or_default();
-            self.known.insert(offset, found);
-        }
-        self.known.get(&offset).map_or(&[], Vec::as_slice)
     }
 
     fn find(&mut self, offset: u64) -> Option<Vec<String>> {

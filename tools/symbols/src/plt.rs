@@ -93,7 +93,7 @@ fn relocations(elf: &Elf<'_>, section: &str) -> Vec<Relocation> {
     let relocations = bytes.unwrap_or_default().chunks_exact(RELOCATION);
     let word = |bytes: &[u8], at: usize| {
         let bytes = bytes[at..at + 8].iter().rev();
-        bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+        bytes.fold(0, |word, byte| (word << 8) | u64::from(*byte))
     };
     relocations
         .map(|relocation| Relocation {

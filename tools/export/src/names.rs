@@ -118,9 +118,7 @@ impl Functions {
                 Some(known) => known,
                 None => self.names.inlined.entry(file.clone()).or_default(),
             };
-            if !known.contains_key(&offset) {
-                known.insert(offset, inlined.to_vec());
-            }
+            known.entry(offset).or_insert_with(|| inlined.to_vec());
         }
         let functions = match self.names.files.get_mut(file) {
             Some(functions) => functions,

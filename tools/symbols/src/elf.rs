@@ -53,6 +53,9 @@ fn id_of(elf: &Elf<'_>) -> Option<String> {
 pub struct Program {
     /// Its functions, sorted.
     pub functions: Vec<Function>,
+    /// Whether neither the file nor its debug information has a function. Its entries of a procedure linkage table are
+    /// functions of other files.
+    pub is_stripped: bool,
     /// Its inlined functions, if there is debug information.
     pub(crate) inlining: Option<Inlining>,
 }
@@ -94,7 +97,6 @@ pub fn program(opened: File, file: &MappedFile, servers: Option<Servers>) -> Opt
         })
     };
     let mut functions = symbols(&contents, &elf, in_file);
-    functions.extend(linkage(&contents, &elf, in_file));
     let mut inlining = Inlining::of(&contents, &elf, &segments);
     // The first debug file that belongs to the file.
     let mut debug_symbols = |path: PathBuf| {
@@ -115,8 +117,11 @@ pub fn program(opened: File, file: &MappedFile, servers: Option<Servers>) -> Opt
             .and_then(|servers| servers.debug_information(file))
             .and_then(debug_symbols);
     }
+    let is_stripped = functions.is_empty();
+    functions.extend(linkage(&contents, &elf, in_file));
     Some(Program {
         functions: sorted(functions),
+        is_stripped,
         inlining,
     })
 }

@@ -207,7 +207,7 @@ fn read(
             let mut here = kept.program(file).into_iter().chain(here);
             let fetched = || program(regular_file::open(&servers?.executable(file)?).ok()?);
             match here.find_map(program) {
-                Some(program) if !program.functions.is_empty() => Some(program),
+                Some(program) if !program.is_stripped => Some(program),
                 // The servers may have the file with its names.
                 stripped => fetched().or(stripped),
             }

@@ -186,7 +186,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
         &(!size).to_le_bytes(),
     ]
     .concat();
-    [&header, &block, bytes, &(high << 16 | low).to_be_bytes()].concat()
+    [&header, &block, bytes, &((high << 16) | low).to_be_bytes()].concat()
 }
 
 /// Unwind tables after the bytes that control the target.

@@ -58,11 +58,11 @@ fn write(dir: &Path, has_end: bool) {
         format!("\t\tinteger {{ size = {size}; align = 8; signed = {signed}; {rest}}}")
     };
     let end = match has_end {
-        true => format!(
-            "\t\tenum : integer {{ size = 8; align = 8; signed = false; }} {{ \
-             \"whole\" = 0, \"no_table\" = 3, \"guessed_whole\" = 16, \"guessed_no_rules\" = 20 }} _callstack_user_end;\n"
-        ),
-        false => String::new(),
+        true => {
+            "\t\tenum : integer { size = 8; align = 8; signed = false; } { \
+             \"whole\" = 0, \"no_table\" = 3, \"guessed_whole\" = 16, \"guessed_no_rules\" = 20 } _callstack_user_end;\n"
+        }
+        false => "",
     };
     let contexts = format!(
         "\tevent.context := struct {{\n{} _tid;\n{} _procname[16];\n{} __callstack_user_length;\n\

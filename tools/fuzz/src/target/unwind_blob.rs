@@ -30,7 +30,7 @@ fn with_header(control: &[u8; 8], body: &[u8]) -> Option<Vec<u8>> {
     let mut head = Head {
         processor: Processor::from_raw(1 + flags % 2)?,
         begin: u64::from(begin) << 8,
-        blocks: u32::from(blocks) | u32::from(more % 8) << 8,
+        blocks: u32::from(blocks) | (u32::from(more % 8) << 8),
         rows: rows.into(),
         rules: rules.into(),
         rare: (rare % 16).into(),

@@ -47,6 +47,7 @@ pub mod tasks;
 pub mod text;
 mod threads;
 pub mod whose;
+pub mod why;
 
 pub use by_event::ByEvent;
 pub use catalogue::{architecture, bits, integer, key, text, Catalogue, EventKey};

@@ -9,6 +9,7 @@ use super::schedule_events::Activity;
 use super::schedule_events::{Left, Switch};
 use super::tasks::Life;
 use super::text::{more, or_dash, or_unknown, percent, table};
+use super::why::Waiter;
 use super::{Analysis, Answer, Catalogue, Missing, Moment};
 use ahash::{HashMap, HashMapExt};
 use ctf::Clock;
@@ -81,6 +82,26 @@ impl Threads {
             has_interrupts: interrupts.has_hard() || interrupts.has_soft(),
             threads: HashMap::new(),
         })
+    }
+}
+
+impl Threads {
+    /// Returns the threads with their times.
+    pub fn waiters(self) -> Vec<Waiter> {
+        let (clock, has_interrupts) = (self.clock, self.has_interrupts);
+        let threads = self.threads.into_iter();
+        let rows = threads.map(|(id, thread)| (id, thread.row(id.0, clock, has_interrupts)));
+        rows.map(|(id, row)| Waiter {
+            id,
+            tid: row.tid,
+            pid: row.pid,
+            comm: row.comm,
+            running_ns: row.running_ns,
+            interrupted_ns: row.interrupted_ns,
+            runnable_ns: row.runnable_ns,
+            blocked_ns: row.blocked_ns,
+        })
+        .collect()
     }
 }
 

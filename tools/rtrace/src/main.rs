@@ -55,6 +55,7 @@ fn run(cli: Cli) -> anyhow::Result<Code> {
         Command::Top(args) => top::top(place, args),
         Command::Report(args) if args.graph => show::graph(&args),
         Command::Report(args) => commands::report::report(args),
+        Command::Why(args) => commands::why::explain(args),
         Command::Export(args) => export::export(args),
         Command::Query(args) => query::query(args),
         Command::Diff(args) => diff::diff(args),

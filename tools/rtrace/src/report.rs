@@ -2,11 +2,13 @@
 
 //! `rtrace report`: what a trace holds.
 
+use crate::args::wrong;
 use analysis::choice::Part;
 use analysis::loss::Damaged;
 use analysis::summary::Summary;
-use analysis::{pass, summary_text, Answer, Catalogue, Question, SendAnalysis};
-use anyhow::{bail, Context};
+use analysis::why::{self, Who};
+use analysis::{pass, summary_text, text, Answer, Catalogue, Question, SendAnalysis};
+use anyhow::{anyhow, bail, Context};
 use export::{Choice, Target};
 use page::{Details, Page, Server, Stacks, Timeline};
 use std::io::Write;
@@ -100,6 +102,34 @@ fn answer(
         _ => harmless_json(serde_json::to_string_pretty(&answers.object()?)? + "\n"),
     };
     Ok((text, answers.warnings, answers.losses.verdict()))
+}
+
+/// Prints the causes of the waits of the threads that `who` names. The first pass over the trace finds the threads.
+pub fn why(dir: &Path, who: Option<&Who>, output: &Output) -> anyhow::Result<()> {
+    let trace = Trace::open(dir)?;
+    let catalogue = Catalogue::new(&trace.metadata);
+    let all = Part::default();
+    let bar = progress::reading(trace.bytes.saturating_mul(2))?;
+    let progress = |bytes| bar.inc(bytes);
+    let mut threads = Vec::new();
+    let gather = why::Threads::new(&catalogue, &mut threads);
+    let gather = gather.with_context(|| dir.display().to_string())?;
+    pass::read(dir, &trace, &catalogue, vec![Box::new(gather)], &all, progress)?;
+    let Some(who) = who else {
+        bar.finish_and_clear();
+        return Err(wrong(why::ask(&threads)).into());
+    };
+    let threads = why::find(&threads, who);
+    let threads = threads.map_err(|lack| anyhow!("{}: {lack}", dir.display()))?;
+    let analysis = why::Why::new(&catalogue, dir, threads)?;
+    let answers = pass::read(dir, &trace, &catalogue, vec![Box::new(analysis)], &all, progress)?;
+    bar.finish_and_clear();
+    answers.warnings.iter().for_each(say);
+    print(&match output {
+        Output::Text { rows } => answers.text(*rows)?,
+        _ => harmless_json(serde_json::to_string_pretty(&answers.object()?)? + "\n"),
+    })?;
+    Ok(answers.losses.verdict()?)
 }
 
 /// Fails if the trace in `dir` lacks the object of a question. A damaged trace may have lost it: then what can be read is

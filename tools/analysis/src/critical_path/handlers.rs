@@ -3,7 +3,7 @@
 //! Handlers of interrupts and timers that run on a CPU. A wake-up inside a handler does not come from the
 //! interrupted thread.
 
-use crate::interrupts::softirq_name;
+use crate::interrupts::{softirq_name, Source};
 use crate::schedule::Schedule;
 use crate::{bits, key, text, Catalogue, EventKey, Moment};
 use ctf::{Event, EventLayout};
@@ -177,4 +177,10 @@ fn describe(pair: usize, number: u64, name: Option<&[u8]>) -> String {
         TIMER => "timer".to_owned(),
         other => format!("interrupt {}", PAIRS[other].0.trim_end_matches("_entry")),
     }
+}
+
+/// Returns the name of the handler of an interrupt.
+pub fn name_of(source: &Source) -> String {
+    let pair = if source.is_hard { HARD } else { SOFT };
+    describe(pair, source.number as u64, Some(source.name.as_bytes()))
 }

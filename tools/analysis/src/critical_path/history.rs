@@ -7,10 +7,11 @@
 //! megabytes. If there are more, it forgets the older half, whose time is then unknown.
 
 use super::handlers::Waker;
-use super::segment::{Segment, What};
+use super::segment::{Link, Segment, What};
 use crate::schedule::{Schedule, Span};
 use crate::schedule_events::Activity;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Maximum number of changes that are kept. The end of an activity counts once for the thread and, if the
 /// thread ran, once for the CPU.
@@ -25,6 +26,7 @@ pub struct History {
     threads: HashMap<i64, Past>,
     /// Runs by CPU index, the earliest first.
     cpus: HashMap<usize, Vec<Run>>,
+    /// Number of kept changes.
     kept: usize,
     /// Number of times that older changes were forgotten.
     forgotten: u64,
@@ -38,6 +40,8 @@ struct Past {
     born: Option<(u64, i64)>,
     /// Activities, the earliest first.
     records: Vec<Record>,
+    /// System calls that have returned, the earliest first.
+    calls: Vec<Call>,
 }
 
 #[derive(Debug)]
@@ -45,6 +49,17 @@ struct Record {
     from: u64,
     to: u64,
     did: Did,
+    /// Number of the place in which the thread slept, if the caller of [`History::add`] knows one.
+    place: Option<u32>,
+}
+
+/// A system call that has returned.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    from: u64,
+    to: u64,
+    /// Number of its name.
+    name: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -69,6 +84,8 @@ struct Part {
     from: u64,
     to: u64,
     wakes: Option<i64>,
+    /// The sleepers between this thread and the one whose path is followed.
+    chain: Option<Arc<Link>>,
 }
 
 impl History {
@@ -96,8 +113,13 @@ impl History {
         self.forgotten
     }
 
-    /// Adds an activity of a thread.
-    pub fn add(&mut self, span: &Span, schedule: &Schedule) {
+    /// Returns the number of changes that are kept.
+    pub fn size(&self) -> usize {
+        self.kept
+    }
+
+    /// Adds an activity of a thread. If the thread slept, `place` is the number of the place, if the caller knows one.
+    pub fn add(&mut self, span: &Span, place: Option<u32>, schedule: &Schedule) {
         let Some(since) = self.since.filter(|since| span.to > *since) else {
             return;
         };
@@ -118,7 +140,12 @@ impl History {
                 Activity::Runnable { .. } => Did::WaitedFor(span.cpu),
                 Activity::Blocked(_) => Did::Slept(Waker::Unknown),
             };
-            past.records.push(Record { from, to, did });
+            past.records.push(Record {
+                from,
+                to,
+                did,
+                place,
+            });
             self.kept += 1;
         }
         if self.kept > KEPT {
@@ -132,20 +159,49 @@ impl History {
         self.forgotten += 1;
         while self.kept > KEPT / 2 && since < now {
             since += (now - since).div_ceil(2);
-            for past in self.threads.values_mut() {
-                past.records.retain(|record| record.to > since);
-                past.born = past.born.filter(|(time, _)| *time > since);
-            }
-            for runs in self.cpus.values_mut() {
-                runs.retain(|run| run.to > since);
-            }
-            let records = self.threads.values().map(|past| past.records.len());
-            let runs = self.cpus.values().map(Vec::len);
-            self.kept = records.chain(runs).sum();
+            self.forget_before(since);
         }
-        self.threads
-            .retain(|_, past| !past.records.is_empty() || past.born.is_some());
-        self.since = Some(since);
+    }
+
+    /// Forgets the changes before a moment.
+    pub fn forget_before(&mut self, since: u64) {
+        for past in self.threads.values_mut() {
+            past.records.retain(|record| record.to > since);
+            past.calls.retain(|call| call.to > since);
+            past.born = past.born.filter(|(time, _)| *time > since);
+        }
+        for runs in self.cpus.values_mut() {
+            runs.retain(|run| run.to > since);
+        }
+        let pasts = self.threads.values();
+        let records = pasts.map(|past| past.records.len() + past.calls.len());
+        let runs = self.cpus.values().map(Vec::len);
+        self.kept = records.chain(runs).sum();
+        self.threads.retain(|_, past| {
+            !past.records.is_empty() || !past.calls.is_empty() || past.born.is_some()
+        });
+        self.since = self.since.map(|begin| begin.max(since));
+    }
+
+    /// Adds a system call of a thread that has returned.
+    pub fn called(&mut self, tid: i64, from: u64, to: u64, name: u32) {
+        if self.since.is_some_and(|since| to > since) {
+            let past = self.threads.entry(tid).or_default();
+            past.calls.push(Call { from, to, name });
+            self.kept += 1;
+        }
+    }
+
+    /// Passes each part of a time that the thread spent in a system call to `each`, with the number of the call's name.
+    pub fn calls(&self, tid: i64, from: u64, to: u64, mut each: impl FnMut(u64, u64, u32)) {
+        let calls = self.threads.get(&tid).map_or(&[][..], |past| &past.calls);
+        let behind = calls.partition_point(|call| call.from < to);
+        for call in calls[..behind].iter().rev() {
+            if call.to <= from {
+                break;
+            }
+            each(call.from.max(from), call.to.min(to), call.name);
+        }
     }
 
     /// Records the waker of a thread that slept until now.
@@ -186,35 +242,49 @@ impl History {
         to: u64,
         schedule: &Schedule,
     ) -> Vec<Segment> {
-        let part = |tid, from, to, wakes| Part {
+        let part = |tid, from, to, wakes, chain| Part {
             tid,
             from,
             to,
             wakes,
+            chain,
         };
         let mut out = Vec::new();
         // Hops from one thread to the next that take no time. More hops than threads mean a circle.
         let mut hops = 0;
-        let mut todo = vec![part(waker, from, to, Some(wakes))];
+        let mut todo = vec![part(waker, from, to, Some(wakes), None)];
         while let Some(Part {
             tid,
             from,
             to,
             wakes,
+            chain,
         }) = todo.pop()
         {
             if from >= to {
                 continue;
             }
+            let past = self.threads.get(&tid);
+            let record = past.and_then(|past| past.before(to));
+            let place = record.and_then(|record| record.place);
             let segment = |from, what| Segment {
                 tid,
                 from,
                 to,
                 what,
                 wakes,
+                place,
+                chain: chain.clone(),
             };
-            let past = self.threads.get(&tid);
-            let record = past.and_then(|past| past.before(to));
+            // The thread `tid` is a sleeper on the way to its waker.
+            let through = |since| {
+                Some(Arc::new(Link {
+                    tid,
+                    since,
+                    place,
+                    up: chain.clone(),
+                }))
+            };
             let open = schedule.state(tid).filter(|(_, since)| *since < to);
             let (begin, what) = match (open, record) {
                 (Some((Activity::Running, since)), _) => (since, What::Ran),
@@ -232,15 +302,16 @@ impl History {
                             });
                         });
                         hops = 0;
-                        todo.push(part(tid, from, begin, wakes));
+                        todo.push(part(tid, from, begin, wakes, chain));
                         continue;
                     }
                     Did::Slept(Waker::Handler(name)) => (record.from, What::WokenBy(name.clone())),
                     Did::Slept(Waker::Thread(other)) if hops <= self.threads.len() => {
                         let begin = record.from.max(from);
                         hops += 1;
-                        todo.push(part(tid, from, begin, wakes));
-                        todo.push(part(*other, begin, to, Some(tid)));
+                        let link = through(record.from);
+                        todo.push(part(tid, from, begin, wakes, chain));
+                        todo.push(part(*other, begin, to, Some(tid), link));
                         continue;
                     }
                     Did::Slept(_) => (record.from, What::Unknown),
@@ -249,7 +320,7 @@ impl History {
                 (None, None) => match past.and_then(|past| past.born) {
                     Some((_, parent)) if hops <= self.threads.len() => {
                         hops += 1;
-                        todo.push(part(parent, from, to, Some(tid)));
+                        todo.push(part(parent, from, to, Some(tid), through(from)));
                         continue;
                     }
                     _ => (from, What::Unknown),
@@ -258,7 +329,7 @@ impl History {
             let begin = begin.max(from);
             out.push(segment(begin, what));
             hops = 0;
-            todo.push(part(tid, from, begin, wakes));
+            todo.push(part(tid, from, begin, wakes, chain));
         }
         out.reverse();
         out
@@ -335,8 +406,12 @@ mod tests {
                 to: now,
                 is_complete: true,
             };
-            history.add(&span(ran, Activity::Running), &schedule);
-            history.add(&span(slept, Activity::Blocked(Left::default())), &schedule);
+            history.add(&span(ran, Activity::Running), None, &schedule);
+            history.add(
+                &span(slept, Activity::Blocked(Left::default())),
+                None,
+                &schedule,
+            );
             history.woken(slept, now, &Waker::Thread(ran));
             assert!(history.kept <= KEPT);
         }
@@ -371,7 +446,7 @@ mod tests {
                 to: 10,
                 is_complete: true,
             };
-            history.add(&span, &schedule);
+            history.add(&span, None, &schedule);
             history.woken(tid, 10, &Waker::Thread(other));
         }
         let path = history.path(8, 7, 0, 10, &schedule);

@@ -19,9 +19,9 @@
 //! waits of all threads.
 
 mod answer;
-mod handlers;
-mod history;
-mod segment;
+pub mod handlers;
+pub mod history;
+pub mod segment;
 
 use super::schedule::{Schedule, Span};
 use super::schedule_events::Activity;
@@ -147,6 +147,8 @@ impl CriticalPath {
             to,
             what,
             wakes: None,
+            place: None,
+            chain: None,
         };
         match waker {
             Waker::Thread(waker) => {
@@ -197,6 +199,8 @@ impl CriticalPath {
             to,
             what,
             wakes: None,
+            place: None,
+            chain: None,
         };
         match span.state {
             Activity::Running => {
@@ -307,7 +311,7 @@ impl Analysis for CriticalPath {
         if span.tid == self.tid {
             self.own(span, schedule);
         } else {
-            self.history.add(span, schedule);
+            self.history.add(span, None, schedule);
         }
     }
 

@@ -17,6 +17,23 @@ pub struct Segment {
     pub what: What,
     /// The thread that waited for this thread; `None` if this thread is the one of `--critical-path`.
     pub wakes: Option<i64>,
+    /// If the thread was blocked: the number of the place in which it slept, if it is known.
+    pub place: Option<u32>,
+    /// The sleepers between this thread and the one whose path it is on, from this thread on.
+    pub chain: Option<Arc<Link>>,
+}
+
+/// A thread on a path that slept until the next thread of the path woke it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The thread.
+    pub tid: i64,
+    /// Begin of its sleep, in clock ticks.
+    pub since: u64,
+    /// Number of the place in which it slept, if it is known.
+    pub place: Option<u32>,
+    /// The thread that waited for this one; `None` if that is the thread whose path it is.
+    pub up: Option<Arc<Link>>,
 }
 
 /// Activity of a thread.
@@ -55,6 +72,8 @@ impl Path {
                 to: segment.from,
                 what: What::Unknown,
                 wakes: None,
+                place: None,
+                chain: None,
             });
         }
         segment.from = segment.from.max(end);

@@ -5,7 +5,7 @@
 mod answer;
 mod files;
 mod request_events;
-mod requests;
+pub mod requests;
 
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
@@ -63,7 +63,7 @@ impl Analysis for Io {
             &mut self.requests,
             &mut self.files,
         ) {
-            (None, Some(requests), _) => requests.event(which, event, now),
+            (None, Some(requests), _) => drop(requests.event(which, event, now)),
             (Some(which), _, Some(files)) => files.event(which, event, now),
             _ => {}
         }

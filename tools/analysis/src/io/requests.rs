@@ -30,7 +30,7 @@ pub struct Requests {
 }
 
 /// Device and operation of requests.
-type Queue = (u32, Operation);
+pub type Queue = (u32, Operation);
 
 /// Identity of a request in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +91,30 @@ struct Slow {
     sectors: u64,
     queued_ns: Option<u64>,
     maker: Maker,
+}
+
+/// A request that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The thread that inserted the request, or that issued it without an insert.
+    pub tid: Option<i64>,
+    /// Name of the thread.
+    pub comm: String,
+    /// Device and operation.
+    pub queue: Queue,
+    /// Time of the insert, in clock ticks; `None` if the request was not inserted.
+    pub inserted: Option<u64>,
+    /// Time of the issue.
+    pub issued: u64,
+    /// Time of the end.
+    pub ended: u64,
+}
+
+impl Done {
+    /// Returns the device, `major:minor`, and the name of the operation.
+    pub fn names(&self) -> (String, &'static str) {
+        (request_events::name(self.queue.0), self.queue.1.name())
+    }
 }
 
 /// Results for requests.
@@ -176,12 +200,10 @@ impl Requests {
         self.events.iter().map(|(key, _)| *key)
     }
 
-    /// Processes an event.
-    pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+    /// Processes an event. Returns the request that the event completes, if its begin is known.
+    pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) -> Option<Done> {
         let kind = self.events[which].1;
-        let Some(record) = kind.read(event) else {
-            return;
-        };
+        let record = kind.read(event)?;
         let queue = (record.device, record.operation);
         // The end of a request is only certain while no event is missing on any CPU.
         let is_whole = now.schedule.all_whole();
@@ -204,8 +226,9 @@ impl Requests {
                     self.counted(queue).depth -= 1;
                 }
             }
-            Edge::Complete => self.complete(queue, &record, now.time),
+            Edge::Complete => return self.complete(queue, &record, now.time),
         }
+        None
     }
 
     /// Issues a request. It absorbs all inserted requests within its sectors, which were merged into it.
@@ -247,11 +270,11 @@ impl Requests {
     }
 
     /// Completes a request, or its first part.
-    fn complete(&mut self, queue: Queue, record: &Record<'_>, now: u64) {
+    fn complete(&mut self, queue: Queue, record: &Record<'_>, now: u64) -> Option<Done> {
         let issued = self.take(queue, record);
         // A write without sectors that was not issued is the last step of a flush.
         if issued.is_none() && record.sectors == 0 && queue.1 == Operation::Write {
-            return;
+            return None;
         }
         let clock = self.clock;
         let counted = self.counted(queue);
@@ -260,14 +283,14 @@ impl Requests {
         let Some(mut issued) = issued else {
             counted.requests += 1;
             counted.failed += u64::from(record.failed);
-            return;
+            return None;
         };
         issued.left = issued.left.saturating_sub(record.sectors);
         if issued.left > 0 && !record.failed {
             let rest = Identity::of(record, record.sector.saturating_add(record.sectors));
             let same = self.issued.entry((queue, rest)).or_default();
             same.push_front(issued);
-            return;
+            return None;
         }
         counted.depth -= 1;
         counted.requests += 1;
@@ -276,6 +299,14 @@ impl Requests {
         counted.served.add(served);
         let begin = issued.inserted.unwrap_or(issued.since);
         let total = clock.nanoseconds(now.saturating_sub(begin));
+        let done = Done {
+            tid: issued.maker.tid,
+            comm: issued.maker.comm.clone(),
+            queue,
+            inserted: issued.inserted,
+            issued: issued.since,
+            ended: now,
+        };
         self.longest.add(total, begin, || Slow {
             queue,
             sector: issued.first,
@@ -285,6 +316,7 @@ impl Requests {
                 .map(|inserted| clock.nanoseconds(issued.since.saturating_sub(inserted))),
             maker: issued.maker,
         });
+        Some(done)
     }
 
     /// Removes and returns the oldest issued request that the record can describe.

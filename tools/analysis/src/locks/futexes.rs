@@ -133,12 +133,17 @@ impl Futexes {
     }
 }
 
+/// Returns whether an operation of futex(2) waits.
+pub fn is_wait(operation: u64) -> bool {
+    WAITS.contains(&(operation & COMMAND))
+}
+
 /// Returns the futex that a call waits for, if it waits.
 fn waits_for(entry: &Entry<Does>) -> Option<(&Entry<Does>, u64)> {
     let [uaddr, operation, _] = entry.arguments;
     let waits = match entry.does {
         Does::Wait => true,
-        Does::Command => WAITS.contains(&(operation? & COMMAND)),
+        Does::Command => is_wait(operation?),
     };
     waits.then_some((entry, uaddr?))
 }

@@ -197,7 +197,7 @@ impl KernelLocks {
 }
 
 /// Returns the name of a lock with these flags (`LCB_F_*`).
-fn kind(flags: u64) -> &'static str {
+pub fn kind(flags: u64) -> &'static str {
     match flags {
         0x00 => "semaphore",
         0x01 => "spinlock",

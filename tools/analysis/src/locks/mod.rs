@@ -3,8 +3,8 @@
 //! Kernel locks and futexes that threads had to wait for (`--locks`).
 
 mod answer;
-mod futexes;
-mod kernel;
+pub mod futexes;
+pub mod kernel;
 mod waits;
 
 use super::schedule::Schedule;

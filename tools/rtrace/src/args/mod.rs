@@ -21,6 +21,7 @@ pub mod settings;
 mod setup;
 mod show;
 mod top;
+mod why;
 
 pub use count::CountArgs;
 pub use diff::DiffArgs;
@@ -42,6 +43,7 @@ pub use session::{
 pub use setup::{ChoiceArgs, FunctionArgs, SetupArgs};
 pub use show::ShowArgs;
 pub use top::{Column, TopArgs};
+pub use why::WhyArgs;
 
 use crate::{complete, newest};
 use clap::error::ErrorKind;
@@ -159,6 +161,7 @@ pub enum Command {
     Profile(Box<ProfileArgs>),
     Latency(LatencyArgs),
     Report(ReportArgs),
+    Why(WhyArgs),
     Trace(Box<ShowArgs>),
     Top(TopArgs),
     Count(Box<CountArgs>),
@@ -240,7 +243,7 @@ pub fn trace(dir: Option<PathBuf>) -> Result<PathBuf, clap::Error> {
 const LONGEST_COMM: usize = 15;
 
 /// Parses a pattern of names of threads. A pattern that no name can match is a mistake.
-fn comm(pattern: &str) -> Result<String, String> {
+pub fn comm(pattern: &str) -> Result<String, String> {
     match glob::shortest(pattern) {
         ..=LONGEST_COMM => Ok(pattern.to_owned()),
         _ => Err(format!(

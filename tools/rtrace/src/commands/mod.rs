@@ -23,3 +23,4 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 pub mod top;
+pub mod why;

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The answer of `rtrace why`.
+
+use super::places::Place;
+use super::tree::{By, Cause, Node, Reason, Runner, Tree};
+use super::{Waiter, Why};
+use crate::text::{more, percent, table};
+use crate::Answer;
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use terminal::{date, duration, printable};
+
+/// Number of causes below a cause that the text has.
+const BELOW: usize = 4;
+/// Part of a cause, in percent, below which the text leaves its causes out.
+const LEAST: u64 = 3;
+/// Number of names that a list in the text has.
+const NAMES: usize = 3;
+
+/// The causes of the waits of some threads.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    threads: Vec<Waiter>,
+    /// Sum of the three times below. The causes add up to it.
+    waiting_ns: u64,
+    /// Time in which the threads were blocked.
+    blocked_ns: u64,
+    /// Time in which they waited for a CPU.
+    runnable_ns: u64,
+    /// Time in which interrupts ran on their CPUs in place of the threads.
+    interrupted_ns: Option<u64>,
+    /// Time from the begin of the trace until the wake-ups of threads that slept at its begin. It is in no other figure.
+    before_ns: u64,
+    /// Number of times that older changes were forgotten. If it is not 0, a part of a long wait is unknown.
+    forgotten: u64,
+    /// The causes, those with most time first.
+    causes: Vec<Row>,
+    /// Events that would show more, and options of `rtrace record` that record them.
+    hints: Vec<Hint>,
+}
+
+/// A cause.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// blocked, runnable, interrupted, running, queued, served or unknown.
+    kind: &'static str,
+    /// The cause in words.
+    text: String,
+    total_ns: u64,
+    /// Part of the waiting time of all threads.
+    share: f64,
+    /// Number of instances.
+    times: u64,
+    /// The longest instances.
+    longest: Vec<Longest>,
+    /// The thread that was blocked or runnable, or that ran; `None` if it is one of those that are asked about.
+    comm: Option<String>,
+    /// Name of the threads that woke, or ran instead.
+    by: Option<String>,
+    /// Interrupt, timer or request that woke, or interrupt that ran instead.
+    source: Option<String>,
+    /// Threads that are the cause, eight at most.
+    tids: Vec<i64>,
+    /// System call in which the thread was blocked, or ran.
+    call: Option<String>,
+    /// Lock for which the thread was blocked.
+    lock: Option<String>,
+    /// Kernel function in which it was blocked.
+    function: Option<String>,
+    /// The innermost functions of its call stack.
+    stack: Option<String>,
+    /// Numbers of requests: of those before the request in its queue, or that the interrupt completed, by the name of
+    /// their threads.
+    requests: BTreeMap<String, u64>,
+    /// Options of `rtrace record` that make an unknown cause known.
+    record: Option<&'static str>,
+    /// The causes of the cause.
+    causes: Vec<Row>,
+}
+
+/// An instance of a cause.
+#[derive(Debug, Serialize)]
+struct Longest {
+    begin_ns: Option<i64>,
+    duration_ns: u64,
+}
+
+/// Events that the trace lacks.
+#[derive(Debug, Serialize)]
+struct Hint {
+    text: &'static str,
+    record: &'static str,
+}
+
+impl Found {
+    /// Creates the answer.
+    pub fn new(mut why: Why) -> Self {
+        let threads = std::mem::take(&mut why.threads);
+        let sum = |of: fn(&Waiter) -> u64| threads.iter().map(of).fold(0, u64::saturating_add);
+        let interrupted = threads.iter().filter_map(|thread| thread.interrupted_ns);
+        let waiting = sum(Waiter::waiting_ns);
+        let tree = std::mem::take(&mut why.tree);
+        Self {
+            causes: rows(tree, &why, waiting),
+            waiting_ns: waiting,
+            blocked_ns: sum(|thread| thread.blocked_ns),
+            runnable_ns: sum(|thread| thread.runnable_ns),
+            interrupted_ns: interrupted.reduce(u64::saturating_add),
+            before_ns: why.clock.nanoseconds(why.before),
+            forgotten: why.history.forgotten(),
+            hints: hints(&why),
+            threads,
+        }
+    }
+}
+
+fn hints(why: &Why) -> Vec<Hint> {
+    let mut hints = Vec::new();
+    let mut hint = |is_missing, text, record| {
+        if is_missing {
+            hints.push(Hint { text, record });
+        }
+    };
+    hint(
+        !why.has_waking,
+        "wake-ups are not in the trace, so a wait for a CPU counts as blocked, and no cause of it is known",
+        "-e sched",
+    );
+    hint(
+        !why.places.has_calls() && !why.places.has_stacks(),
+        "the places in which threads sleep are not in the trace",
+        "-e syscalls` or `--context callstack-kernel,callstack-user",
+    );
+    hint(
+        !why.handlers.has_all(),
+        "interrupts or timers are not in the trace: a thread woken by one seems to be woken by the interrupted thread",
+        "-e irq -e 'timer_*expire*'",
+    );
+    hint(
+        why.requests.is_none(),
+        "requests to disks are not in the trace",
+        "-e 'block_rq_*'",
+    );
+    hints
+}
+
+/// Returns the rows of a tree, those with most time first.
+fn rows(tree: Tree, why: &Why, whole: u64) -> Vec<Row> {
+    let nodes = tree.nodes.into_iter();
+    let mut rows: Vec<_> = nodes
+        .filter(|(_, node)| node.ticks > 0)
+        .map(|(cause, node)| row(&cause, node, why, whole))
+        .collect();
+    rows.sort_by(|a, b| (b.total_ns, &a.text).cmp(&(a.total_ns, &b.text)));
+    rows
+}
+
+fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
+    let clock = why.clock;
+    let name = |number: u32| why.names.get(number).cloned().unwrap_or_default();
+    let place = |number: Option<u32>| number.and_then(|number| why.places.get(number));
+    let longest = node.longest().iter().map(|(ticks, begin)| Longest {
+        begin_ns: i64::try_from(clock.since_epoch(*begin)).ok(),
+        duration_ns: clock.nanoseconds(*ticks),
+    });
+    let longest = longest.collect();
+    let total_ns = clock.nanoseconds(node.ticks);
+    let tids: Vec<_> = node.threads.iter().copied().collect();
+    let mut row = Row {
+        kind: "unknown",
+        text: String::new(),
+        total_ns,
+        share: total_ns as f64 / whole.max(1) as f64,
+        times: node.times,
+        longest,
+        comm: None,
+        by: None,
+        source: None,
+        tids,
+        call: None,
+        lock: None,
+        function: None,
+        stack: None,
+        requests: BTreeMap::new(),
+        record: None,
+        causes: rows(node.below, why, whole),
+    };
+    let requests = |row: &mut Row, counts: Option<&BTreeMap<u32, u64>>| {
+        let counts = counts.into_iter().flatten();
+        row.requests = counts.map(|(who, count)| (name(*who), *count)).collect();
+        of_threads(&row.requests)
+    };
+    match *cause {
+        Cause::Blocked { who, place: at, by } => {
+            row.kind = "blocked";
+            row.comm = who.map(name);
+            row.at(place(at));
+            let at = row.place();
+            row.text = match by {
+                By::Thread(by) => {
+                    row.by = Some(name(by));
+                    let by = match row.comm {
+                        None => row.named(row.by.as_deref()),
+                        Some(_) => printable(&name(by)).to_string(),
+                    };
+                    let did = match &row.lock {
+                        Some(lock) if !lock.starts_with("futex") => "released it",
+                        _ => "woke it",
+                    };
+                    format!("{}blocked{at} until {by} {did}", row.whose())
+                }
+                By::Handler(by) => {
+                    row.source = Some(name(by));
+                    let of = requests(&mut row, why.completes.get(&by));
+                    let by = printable(&name(by)).to_string();
+                    format!("{}blocked{at} until {by} woke it{of}", row.whose())
+                }
+                By::Request(by) => {
+                    row.source = Some(name(by));
+                    let by = printable(&name(by)).to_string();
+                    format!("{}blocked{at} by a request to {by}", row.whose())
+                }
+                By::Timer => {
+                    row.source = Some("timer".to_owned());
+                    format!("{}slept{at} until its own timer expired", row.whose())
+                }
+            };
+        }
+        Cause::Runnable { who, by, woken } => {
+            row.kind = "runnable";
+            row.comm = who.map(name);
+            let how = match (woken, row.comm.is_some()) {
+                (_, true) => format!("{}runnable", row.whose()),
+                (true, _) => "woken, but its CPU was taken".to_owned(),
+                (false, _) => "preempted".to_owned(),
+            };
+            row.text = match by {
+                Runner::Thread(by) => {
+                    row.by = Some(name(by));
+                    let by = match row.comm {
+                        None => row.named(row.by.as_deref()),
+                        Some(_) => printable(&name(by)).to_string(),
+                    };
+                    format!("{how}: {by} ran there")
+                }
+                Runner::Handler(by) => {
+                    row.source = Some(name(by));
+                    let of = requests(&mut row, why.completes.get(&by));
+                    format!("{how}: {} ran there{of}", printable(&name(by)))
+                }
+                Runner::Idle => match row.comm.is_some() {
+                    true => format!("{how}: its CPU left idle"),
+                    false => "woken, while its CPU left idle".to_owned(),
+                },
+            };
+        }
+        Cause::Interrupted { handler } => {
+            row.kind = "interrupted";
+            row.source = Some(name(handler));
+            let of = requests(&mut row, why.completes.get(&handler));
+            row.text = format!("interrupted by {}{of}", printable(&name(handler)));
+        }
+        Cause::Ran { who, call } => {
+            row.kind = "running";
+            row.comm = Some(name(who));
+            row.call = call.map(|call| why.places.call(call).to_owned());
+            let who = row.named(row.comm.as_deref());
+            row.text = match (&row.call, why.places.has_calls()) {
+                (Some(call), _) => format!("{who} ran in {}", printable(call)),
+                (None, true) => format!("{who} ran outside of system calls"),
+                (None, false) => format!("{who} ran"),
+            };
+        }
+        Cause::Queued => {
+            row.kind = "queued";
+            let of = requests(&mut row, Some(&node.ahead));
+            row.text = format!("in the queue of the device, which completed other requests{of}");
+            if row.requests.is_empty() {
+                row.text = "in the queue of the device".to_owned();
+            }
+        }
+        Cause::Served => {
+            row.kind = "served";
+            row.text = "on the device".to_owned();
+        }
+        Cause::Unknown {
+            who,
+            is_blocked,
+            place: at,
+            why: reason,
+        } => {
+            row.comm = who.map(name);
+            row.at(place(at));
+            let (reason, record) = match reason {
+                Reason::Lost => ("events were lost", Some("-b SIZExN")),
+                Reason::Unfinished => ("the wait does not end in the trace", None),
+                Reason::NoWakeups => ("wake-ups are not in the trace", Some("-e sched")),
+                Reason::NoWaker => (
+                    "the event of the wake-up is missing",
+                    Some("-e sched_waking"),
+                ),
+                Reason::NoActivity => ("no event shows the cause", None),
+            };
+            row.record = record;
+            let state = if is_blocked { "blocked" } else { "runnable" };
+            row.text = format!("{}unknown: {state}{}, {reason}", row.whose(), row.place());
+            if let Some(record) = record {
+                let _ = write!(row.text, " (`rtrace record {record}`)");
+            }
+        }
+    }
+    row
+}
+
+/// Returns the threads of requests in words; empty if there are none.
+fn of_threads(requests: &BTreeMap<String, u64>) -> String {
+    let mut counts: Vec<_> = requests.iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(**count));
+    let names = counts.iter().take(NAMES);
+    let names = names.map(|(name, count)| format!("{count} of {}", printable(name)));
+    let names: Vec<_> = names.collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" (requests: {})", names.join(", ")),
+    }
+}
+
+impl Row {
+    /// Sets the place.
+    fn at(&mut self, place: Option<&Place>) {
+        if let Some(place) = place {
+            self.call.clone_from(&place.call);
+            self.lock.clone_from(&place.lock);
+            self.function.clone_from(&place.function);
+            self.stack.clone_from(&place.stack);
+        }
+    }
+
+    /// Returns the place in words, after a space; empty if it is not known.
+    fn place(&self) -> String {
+        let place = Place {
+            call: self.call.clone(),
+            lock: self.lock.clone(),
+            function: self.function.clone(),
+            stack: self.stack.clone(),
+        };
+        let text = place.text();
+        text.map_or_else(String::new, |text| format!(" in {}", printable(&text)))
+    }
+
+    /// Returns the thread, if it is another one than those that are asked about, before a space.
+    fn whose(&self) -> String {
+        match &self.comm {
+            Some(comm) => format!("{} ", self.named(Some(comm))),
+            None => String::new(),
+        }
+    }
+
+    /// Returns a name with the ids of the threads.
+    fn named(&self, name: Option<&str>) -> String {
+        let name = printable(name.unwrap_or("?")).to_string();
+        match self.tids.as_slice() {
+            [] => name,
+            [tid] => format!("{name} ({tid})"),
+            [tid, others @ ..] => format!("{name} ({tid} and {} more)", others.len()),
+        }
+    }
+
+    /// Adds a line for the cause, and lines for its causes.
+    fn lines<'a>(&'a self, depth: usize, lines: &mut Vec<(usize, &'a Self)>) {
+        lines.push((depth, self));
+        let is_large = |row: &&Self| {
+            row.total_ns.saturating_mul(100) >= self.total_ns.saturating_mul(LEAST)
+        };
+        // A single cause that says nothing new is left out.
+        for row in self.causes.iter().filter(is_large).take(BELOW) {
+            row.lines(depth + 1, lines);
+        }
+    }
+}
+
+impl Answer for Found {
+    fn name(&self) -> &'static str {
+        "why"
+    }
+
+    fn json(&self) -> serde_json::Result<Json> {
+        serde_json::to_value(self)
+    }
+
+    fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
+        let interrupted = match self.interrupted_ns {
+            Some(time) => format!(", {} interrupted", duration(time)),
+            None => String::new(),
+        };
+        writeln!(
+            out,
+            "\n{} waited {}: {} blocked, {} runnable{interrupted}",
+            self.names(),
+            duration(self.waiting_ns),
+            duration(self.blocked_ns),
+            duration(self.runnable_ns),
+        )?;
+        let mut lines = Vec::new();
+        for row in self.causes.iter().take(rows) {
+            row.lines(0, &mut lines);
+        }
+        let begins = lines.iter().map(|(_, row)| row.begin());
+        let times = date::Column::of(begins);
+        let zone = date::zone_name(lines.first().and_then(|(_, row)| row.begin()));
+        let heading = format!(
+            "{:>6} {:>10} {:>7} {:>10}  {:<width$} cause",
+            "share",
+            "total",
+            "times",
+            "longest",
+            format!("at ({zone})"),
+            width = times.width()
+        );
+        table(out, &heading, &lines, lines.len(), |(depth, row)| {
+            let longest = row.longest.first().map_or(0, |longest| longest.duration_ns);
+            format!(
+                "{:>6} {:>10} {:>7} {:>10}  {:<width$} {:indent$}{}",
+                percent(row.total_ns, self.waiting_ns),
+                duration(row.total_ns),
+                row.times,
+                duration(longest),
+                times.show(row.begin()),
+                "",
+                row.text,
+                indent = 2 * depth,
+                width = times.width()
+            )
+        })?;
+        more(out, self.causes.len(), rows, "causes")?;
+        self.notes(out)
+    }
+}
+
+impl Row {
+    /// Returns the begin of the longest instance.
+    fn begin(&self) -> Option<i64> {
+        self.longest.first()?.begin_ns
+    }
+}
+
+impl Found {
+    /// Returns the threads that are asked about.
+    fn names(&self) -> String {
+        match self.threads.as_slice() {
+            [] => String::new(),
+            [one] => format!("{} ({})", printable(&one.comm), one.tid),
+            [first, others @ ..] => {
+                let is_same = others.iter().all(|other| other.comm == first.comm);
+                let count = self.threads.len();
+                match is_same {
+                    true => format!("{count} threads {}", printable(&first.comm)),
+                    false => format!("{count} threads"),
+                }
+            }
+        }
+    }
+
+    fn notes(&self, out: &mut String) -> fmt::Result {
+        writeln!(
+            out,
+            "\nBelow a cause: what the waker did meanwhile. The time is the begin of the longest instance."
+        )?;
+        if self.before_ns > 0 {
+            writeln!(
+                out,
+                "Not in these figures: {} from the begin of the trace until the first wake-up of threads that slept then.",
+                duration(self.before_ns)
+            )?;
+        }
+        if self.forgotten > 0 {
+            writeln!(
+                out,
+                "More events occurred during a wait than the analysis keeps: the causes before them are unknown."
+            )?;
+        }
+        for hint in &self.hints {
+            writeln!(out, "Hint: {}: `rtrace record {}`.", hint.text, hint.record)?;
+        }
+        Ok(())
+    }
+}

@@ -127,8 +127,8 @@ fn hints(why: &Why) -> Vec<Hint> {
     };
     hint(
         !why.has_waking,
-        "wake-ups are not in the trace, so a wait for a CPU counts as blocked, and no cause of it is known",
-        "-e sched",
+        "the wakers of threads are not in the trace",
+        "-e sched_waking",
     );
     hint(
         !why.places.has_calls() && !why.places.has_stacks(),
@@ -207,11 +207,7 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
                         None => row.named(row.by.as_deref()),
                         Some(_) => printable(&name(by)).to_string(),
                     };
-                    let did = match &row.lock {
-                        Some(lock) if !lock.starts_with("futex") => "released it",
-                        _ => "woke it",
-                    };
-                    format!("{}blocked{at} until {by} {did}", row.whose())
+                    format!("{}blocked{at} until {by} {}", row.whose(), row.did())
                 }
                 By::Handler(by) => {
                     row.source = Some(name(by));
@@ -223,6 +219,14 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
                     row.source = Some(name(by));
                     let by = printable(&name(by)).to_string();
                     format!("{}blocked{at} by a request to {by}", row.whose())
+                }
+                By::Holders => {
+                    let wakers = row.causes.iter().take(NAMES);
+                    let wakers = wakers.map(|cause| cause.named(cause.by.as_deref()));
+                    let wakers: Vec<_> = wakers.collect();
+                    row.by = row.causes.first().and_then(|cause| cause.by.clone());
+                    let did = row.did();
+                    format!("blocked{at} until {} {did}", wakers.join(", "))
                 }
                 By::Timer => {
                     row.source = Some("timer".to_owned());
@@ -258,11 +262,30 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
                 },
             };
         }
-        Cause::Interrupted { handler } => {
+        Cause::Until { waker } => {
+            row.kind = "blocked";
+            row.by = Some(name(waker));
+            row.text = format!("until {} woke it", row.named(row.by.as_deref()));
+        }
+        Cause::Interrupted { handler: None } => {
+            row.kind = "interrupted";
+            row.text = "interrupted".to_owned();
+            // Interrupts of other CPUs may slow the thread down too: they can be the cause of the work there.
+            let most = why.hard.iter().max_by_key(|(_, times)| **times);
+            if let Some((handler, times)) = most {
+                row.source = Some(name(*handler));
+                let of = requests(&mut row, why.completes.get(handler));
+                let handler = printable(&name(*handler)).to_string();
+                row.text += &format!("; the most frequent interrupt of all CPUs is {handler}, {times} times{of}");
+            }
+        }
+        Cause::Interrupted {
+            handler: Some(handler),
+        } => {
             row.kind = "interrupted";
             row.source = Some(name(handler));
             let of = requests(&mut row, why.completes.get(&handler));
-            row.text = format!("interrupted by {}{of}", printable(&name(handler)));
+            row.text = format!("by {}{of}", printable(&name(handler)));
         }
         Cause::Ran { who, call } => {
             row.kind = "running";
@@ -278,7 +301,7 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
         Cause::Queued => {
             row.kind = "queued";
             let of = requests(&mut row, Some(&node.ahead));
-            row.text = format!("in the queue of the device, which completed other requests{of}");
+            row.text = format!("in the queue of the device, behind others{of}");
             if row.requests.is_empty() {
                 row.text = "in the queue of the device".to_owned();
             }
@@ -298,11 +321,8 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
             let (reason, record) = match reason {
                 Reason::Lost => ("events were lost", Some("-b SIZExN")),
                 Reason::Unfinished => ("the wait does not end in the trace", None),
-                Reason::NoWakeups => ("wake-ups are not in the trace", Some("-e sched")),
-                Reason::NoWaker => (
-                    "the event of the wake-up is missing",
-                    Some("-e sched_waking"),
-                ),
+                Reason::NoWakeups => ("no event names the waker", Some("-e sched_waking")),
+                Reason::NoWaker => ("the event of the wake-up is missing", None),
                 Reason::NoActivity => ("no event shows the cause", None),
             };
             row.record = record;
@@ -350,6 +370,14 @@ impl Row {
         };
         let text = place.text();
         text.map_or_else(String::new, |text| format!(" in {}", printable(&text)))
+    }
+
+    /// Returns what the thread did that ended the wait.
+    fn did(&self) -> &'static str {
+        match &self.lock {
+            Some(lock) if !lock.starts_with("futex") => "released it",
+            _ => "woke it",
+        }
     }
 
     /// Returns the thread, if it is another one than those that are asked about, before a space.

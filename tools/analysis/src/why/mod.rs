@@ -71,6 +71,8 @@ pub struct Why {
     done: VecDeque<Done>,
     /// The request that a CPU has just completed, by CPU index.
     completed: HashMap<usize, Done>,
+    /// Number of hard interrupts of all CPUs by handler.
+    hard: BTreeMap<u32, u64>,
     /// By handler: number of completed requests by the names of their threads.
     completes: HashMap<u32, BTreeMap<u32, u64>>,
     /// Names of threads, handlers and requests.
@@ -154,6 +156,7 @@ impl Why {
             handled: HashMap::new(),
             done: VecDeque::new(),
             completed: HashMap::new(),
+            hard: BTreeMap::new(),
             completes: HashMap::new(),
             names: Numbers::new(),
             tree: Tree::default(),
@@ -221,6 +224,7 @@ impl Why {
         let place = self.places.of(slept.tid);
         let known = place.and_then(|place| self.places.get(place));
         let is_pause = known.is_some_and(places::Place::is_pause);
+        let is_lock = known.is_some_and(|place| place.lock.is_some());
         let by_what = match (&by.waker, &by.done) {
             _ if is_pause => By::Timer,
             (_, Some(done)) => By::Request(self.names.of(request(done))),
@@ -228,22 +232,33 @@ impl Why {
             (Waker::Thread(waker), None) => By::Thread(self.name(*waker, schedule)),
             (Waker::Unknown, None) => return self.unknown(slept, Reason::NoWaker),
         };
+        // Several threads may hold a lock after each other.
+        let holder = match by_what {
+            By::Thread(waker) if is_lock => Some(waker),
+            _ => None,
+        };
         let cause = Cause::Blocked {
             who: None,
             place,
-            by: by_what,
+            by: holder.map_or(by_what, |_| By::Holders),
         };
         let instance = (slept.tid, slept.from);
         match (by_what, &by.waker, &by.done) {
-            (By::Thread(_), Waker::Thread(waker), _) => {
+            (By::Thread(_), Waker::Thread(waker_tid), _) => {
                 let path = self
                     .history
-                    .path(*waker, slept.tid, slept.from, slept.to, schedule);
+                    .path(*waker_tid, slept.tid, slept.from, slept.to, schedule);
                 let parts = self.parts(&path, slept.tid, schedule);
-                let node = self
+                let mut node = self
                     .tree
                     .add(cause, instance, slept.from, slept.ticks());
-                node.thread(*waker);
+                node.thread(*waker_tid);
+                if let Some(waker) = holder {
+                    let until = Cause::Until { waker };
+                    let below = &mut node.below;
+                    node = below.add(until, instance, slept.from, slept.ticks());
+                    node.thread(*waker_tid);
+                }
                 for part in parts {
                     part.add(node);
                 }
@@ -556,7 +571,7 @@ impl Part {
 /// Returns the name of a request.
 fn request(done: &Done) -> String {
     let (device, operation) = done.names();
-    format!("disk {device}: {operation}")
+    format!("disk {device} ({operation})")
 }
 
 impl Analysis for Why {
@@ -662,6 +677,9 @@ impl Analysis for Why {
     fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
         let name = self.names.of(handlers::name_of(interrupt.source));
         let from = interrupt.from;
+        if interrupt.source.is_hard {
+            *self.hard.entry(name).or_default() += 1;
+        }
         let handled = self.handled.entry(interrupt.cpu).or_default();
         if handled.len() == KEPT {
             handled.pop_front();
@@ -674,8 +692,13 @@ impl Analysis for Why {
         });
         let running = schedule.running(interrupt.cpu);
         if let Some(tid) = running.filter(|tid| *tid != 0 && self.is_chosen(*tid, schedule)) {
-            let cause = Cause::Interrupted { handler: name };
-            self.tree.add(cause, (tid, from), from, interrupt.own_ticks);
+            let ticks = interrupt.own_ticks;
+            let all = Cause::Interrupted { handler: None };
+            let node = self.tree.add(all, (tid, from), from, ticks);
+            let own = Cause::Interrupted {
+                handler: Some(name),
+            };
+            node.below.add(own, (tid, from), from, ticks);
         }
     }
 

@@ -27,8 +27,10 @@ pub enum Cause {
         /// Whether it was woken before; otherwise it was preempted, or it yielded.
         woken: bool,
     },
-    /// An interrupt ran on the thread's CPU in place of the thread.
-    Interrupted { handler: u32 },
+    /// The thread that ended a sleep for a lock: a cause below that of the lock.
+    Until { waker: u32 },
+    /// Interrupts ran on the thread's CPU in place of the thread: all, or those of one handler.
+    Interrupted { handler: Option<u32> },
     /// Another thread ran, in this system call.
     Ran { who: u32, call: Option<u32> },
     /// The request waited for its device.
@@ -54,6 +56,8 @@ pub enum By {
     Timer,
     /// A request to a block device, by its name.
     Request(u32),
+    /// The threads that are the causes of the cause.
+    Holders,
 }
 
 /// The activity of a CPU for which a thread waits.

@@ -7,7 +7,7 @@ use analysis::choice::Part;
 use analysis::loss::Damaged;
 use analysis::summary::Summary;
 use analysis::why::{self, Who};
-use analysis::{pass, summary_text, text, Answer, Catalogue, Question, SendAnalysis};
+use analysis::{pass, summary_text, Answer, Catalogue, Question, SendAnalysis};
 use anyhow::{anyhow, bail, Context};
 use export::{Choice, Target};
 use page::{Details, Page, Server, Stacks, Timeline};
@@ -114,7 +114,14 @@ pub fn why(dir: &Path, who: Option<&Who>, output: &Output) -> anyhow::Result<()>
     let mut threads = Vec::new();
     let gather = why::Threads::new(&catalogue, &mut threads);
     let gather = gather.with_context(|| dir.display().to_string())?;
-    pass::read(dir, &trace, &catalogue, vec![Box::new(gather)], &all, progress)?;
+    pass::read(
+        dir,
+        &trace,
+        &catalogue,
+        vec![Box::new(gather)],
+        &all,
+        progress,
+    )?;
     let Some(who) = who else {
         bar.finish_and_clear();
         return Err(wrong(why::ask(&threads)).into());
@@ -122,7 +129,14 @@ pub fn why(dir: &Path, who: Option<&Who>, output: &Output) -> anyhow::Result<()>
     let threads = why::find(&threads, who);
     let threads = threads.map_err(|lack| anyhow!("{}: {lack}", dir.display()))?;
     let analysis = why::Why::new(&catalogue, dir, threads)?;
-    let answers = pass::read(dir, &trace, &catalogue, vec![Box::new(analysis)], &all, progress)?;
+    let answers = pass::read(
+        dir,
+        &trace,
+        &catalogue,
+        vec![Box::new(analysis)],
+        &all,
+        progress,
+    )?;
     bar.finish_and_clear();
     answers.warnings.iter().for_each(say);
     print(&match output {

@@ -160,7 +160,10 @@ fn load(unwind: &Unwind, file: &File) -> io::Result<()> {
         let mut from = file;
         from.read_to_end(&mut bytes)?;
     }
-    unwind.load(Some(file.as_fd()), &compile(&bytes).unwrap_or_else(|_| empty()))
+    unwind.load(
+        Some(file.as_fd()),
+        &compile(&bytes).unwrap_or_else(|_| empty()),
+    )
 }
 
 /// Loads the table of the vDSO, which all processes have.
@@ -210,14 +213,18 @@ impl<'a> Mapping<'a> {
     /// Opens the mapped file, also a removed one, and one of a container. Without the right to do that, the file with its
     /// path, if that has the same inode.
     fn open(&self) -> Option<File> {
-        let Self { pid, begin, end, .. } = self;
+        let Self {
+            pid, begin, end, ..
+        } = self;
         let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{begin:x}-{end:x}"));
         if let Ok(file) = regular_file::open(&mapped) {
             return Some(file);
         }
         let root = Path::new("/proc").join(pid.to_string()).join("root");
         let file = regular_file::open(&root.join(self.path.trim_start_matches('/'))).ok()?;
-        let is_same = file.metadata().is_ok_and(|status| status.ino() == self.inode);
+        let is_same = file
+            .metadata()
+            .is_ok_and(|status| status.ino() == self.inode);
         is_same.then_some(file)
     }
 }
@@ -228,7 +235,8 @@ mod tests {
 
     #[test]
     fn code_of_a_process_has_a_file_or_a_name() {
-        let line = "7f12a000-7f12b000 r-xp 00002000 fe:01 1234                       /usr/lib/lib a.so";
+        let line =
+            "7f12a000-7f12b000 r-xp 00002000 fe:01 1234                       /usr/lib/lib a.so";
         let mapping = Mapping::parse(7, line).unwrap();
         assert_eq!((mapping.begin, mapping.end), (0x7f12_a000, 0x7f12_b000));
         assert_eq!((mapping.inode, mapping.path), (1234, "/usr/lib/lib a.so"));

@@ -276,7 +276,9 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
                 row.source = Some(name(*handler));
                 let of = requests(&mut row, why.completes.get(handler));
                 let handler = printable(&name(*handler)).to_string();
-                row.text += &format!("; the most frequent interrupt of all CPUs is {handler}, {times} times{of}");
+                row.text += &format!(
+                    "; the most frequent interrupt of all CPUs is {handler}, {times} times{of}"
+                );
             }
         }
         Cause::Interrupted {
@@ -294,7 +296,7 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
             let who = row.named(row.comm.as_deref());
             row.text = match (&row.call, why.places.has_calls()) {
                 (Some(call), _) => format!("{who} ran in {}", printable(call)),
-                (None, true) => format!("{who} ran outside of system calls"),
+                (None, true) => format!("{who} ran outside of the recorded calls"),
                 (None, false) => format!("{who} ran"),
             };
         }
@@ -398,15 +400,14 @@ impl Row {
         }
     }
 
-    /// Adds a line for the cause, and lines for its causes.
-    fn lines<'a>(&'a self, depth: usize, lines: &mut Vec<(usize, &'a Self)>) {
+    /// Adds a line for the cause, and lines for its causes. If not `is_all`, the small ones of them are left out.
+    fn lines<'a>(&'a self, depth: usize, is_all: bool, lines: &mut Vec<(usize, &'a Self)>) {
         lines.push((depth, self));
-        let is_large = |row: &&Self| {
-            row.total_ns.saturating_mul(100) >= self.total_ns.saturating_mul(LEAST)
-        };
-        // A single cause that says nothing new is left out.
-        for row in self.causes.iter().filter(is_large).take(BELOW) {
-            row.lines(depth + 1, lines);
+        let least = self.total_ns / 100 * LEAST;
+        let most = if is_all { usize::MAX } else { BELOW };
+        let rows = self.causes.iter().take(most);
+        for row in rows.filter(|row| is_all || row.total_ns >= least) {
+            row.lines(depth + 1, is_all, lines);
         }
     }
 }
@@ -435,7 +436,7 @@ impl Answer for Found {
         )?;
         let mut lines = Vec::new();
         for row in self.causes.iter().take(rows) {
-            row.lines(0, &mut lines);
+            row.lines(0, rows == usize::MAX, &mut lines);
         }
         let begins = lines.iter().map(|(_, row)| row.begin());
         let times = date::Column::of(begins);

@@ -203,8 +203,7 @@ impl Why {
             self.first(tid, now);
         }
         let state = now.schedule.state(tid);
-        let is_new =
-            matches!(state, Some((State::Runnable { .. }, since)) if since == now.time);
+        let is_new = matches!(state, Some((State::Runnable { .. }, since)) if since == now.time);
         if is_new && !self.history.is_on() && self.is_chosen(tid, now.schedule) {
             self.history.restart(now.time);
         }
@@ -249,9 +248,7 @@ impl Why {
                     .history
                     .path(*waker_tid, slept.tid, slept.from, slept.to, schedule);
                 let parts = self.parts(&path, slept.tid, schedule);
-                let mut node = self
-                    .tree
-                    .add(cause, instance, slept.from, slept.ticks());
+                let mut node = self.tree.add(cause, instance, slept.from, slept.ticks());
                 node.thread(*waker_tid);
                 if let Some(waker) = holder {
                     let until = Cause::Until { waker };
@@ -265,9 +262,7 @@ impl Why {
             }
             (By::Request(_), _, Some(done)) => {
                 let ahead = self.ahead(done);
-                let node = self
-                    .tree
-                    .add(cause, instance, slept.from, slept.ticks());
+                let node = self.tree.add(cause, instance, slept.from, slept.ticks());
                 let clip = |time: u64| time.clamp(slept.from, slept.to);
                 if let Some(inserted) = done.inserted {
                     let (from, to) = (clip(inserted), clip(done.issued));
@@ -280,8 +275,7 @@ impl Why {
                 node.below.add(Cause::Served, instance, from, to - from);
             }
             _ => {
-                self.tree
-                    .add(cause, instance, slept.from, slept.ticks());
+                self.tree.add(cause, instance, slept.from, slept.ticks());
             }
         }
     }
@@ -324,17 +318,18 @@ impl Why {
             match &segment.what {
                 What::Ran => {
                     let mut end = to;
-                    self.history.calls(segment.tid, from, to, |begin, until, name| {
-                        let until = until.min(end);
-                        if until < end {
-                            add(Cause::Ran { who, call: None }, until, end);
-                        }
-                        if begin < until {
-                            let call = Some(name);
-                            add(Cause::Ran { who, call }, begin, until);
-                        }
-                        end = end.min(begin);
-                    });
+                    self.history
+                        .calls(segment.tid, from, to, |begin, until, name| {
+                            let until = until.min(end);
+                            if until < end {
+                                add(Cause::Ran { who, call: None }, until, end);
+                            }
+                            if begin < until {
+                                let call = Some(name);
+                                add(Cause::Ran { who, call }, begin, until);
+                            }
+                            end = end.min(begin);
+                        });
                     if from < end {
                         add(Cause::Ran { who, call: None }, from, end);
                     }

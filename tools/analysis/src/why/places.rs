@@ -93,9 +93,17 @@ pub struct Places {
 enum Kind {
     /// Begin or end of a system call. Of a futex: address and command.
     Call(Option<(usize, Option<usize>)>),
-    Enter { function: usize, depth: usize },
-    Return { depth: usize },
-    Contention { address: usize, flags: usize },
+    Enter {
+        function: usize,
+        depth: usize,
+    },
+    Return {
+        depth: usize,
+    },
+    Contention {
+        address: usize,
+        flags: usize,
+    },
     Acquired,
 }
 

@@ -125,10 +125,7 @@ pub fn find(all: &[Waiter], who: &Who) -> Result<Vec<Waiter>, String> {
     let what = match who {
         Who::Thread(tid) => format!("no thread {tid} runs or waits in the trace"),
         Who::Process(pid) => format!("no process {pid} runs or waits in the trace"),
-        Who::Named(name) => format!(
-            "no thread in the trace is called {}",
-            printable(name)
-        ),
+        Who::Named(name) => format!("no thread in the trace is called {}", printable(name)),
     };
     Err(match names(all) {
         names if names.is_empty() => what,
@@ -141,7 +138,10 @@ fn names(all: &[Waiter]) -> Vec<String> {
     let mut names: Vec<_> = commands(all).into_iter().map(|row| row.comm).collect();
     let more = names.len().saturating_sub(NAMES);
     names.truncate(NAMES);
-    let mut names: Vec<_> = names.iter().map(|name| printable(name).to_string()).collect();
+    let mut names: Vec<_> = names
+        .iter()
+        .map(|name| printable(name).to_string())
+        .collect();
     if more > 0 {
         names.push(format!("and {more} more"));
     }
@@ -191,7 +191,9 @@ pub fn commands(all: &[Waiter]) -> Vec<Command> {
 
 /// Returns a sentence that asks for one of the threads.
 pub fn ask(all: &[Waiter]) -> String {
-    let mut text = "which thread or command? `rtrace why NAME DIR`, or a thread id; the trace has\n".to_owned();
+    let mut text =
+        "which thread or command? `rtrace why NAME DIR`, or a thread id; the trace has\n"
+            .to_owned();
     let rows = commands(all);
     for row in rows.iter().take(NAMES) {
         let times = [row.running_ns, row.runnable_ns, row.blocked_ns].map(duration);

@@ -9,8 +9,8 @@ use std::path::Path;
 use synthetic::{PacketBuilder, OPENAT};
 use tempfile::TempDir;
 
-const INSERT: u32 = 50;
-const ISSUE: u32 = 51;
+pub const INSERT: u32 = 50;
+pub const ISSUE: u32 = 51;
 const COMPLETE: u32 = 52;
 const REQUEUE: u32 = 53;
 pub const READ: u32 = 54;
@@ -106,12 +106,12 @@ fn request(sector: u64, sectors: u32, with: u32, rwbs: &str) -> Vec<u8> {
     .concat()
 }
 
-fn made(id: u32, sector: u64, sectors: u32, rwbs: &str, comm: &str) -> (u32, Vec<u8>) {
+pub fn made(id: u32, sector: u64, sectors: u32, rwbs: &str, comm: &str) -> (u32, Vec<u8>) {
     let payload = request(sector, sectors, sectors * 512, rwbs);
     (id, [payload, text16(comm).to_vec()].concat())
 }
 
-fn done(sector: u64, sectors: u32, error: i32, rwbs: &str) -> (u32, Vec<u8>) {
+pub fn done(sector: u64, sectors: u32, error: i32, rwbs: &str) -> (u32, Vec<u8>) {
     (COMPLETE, request(sector, sectors, error as u32, rwbs))
 }
 

@@ -21,6 +21,7 @@ mod probes;
 mod state;
 mod syscalls;
 mod threads;
+mod why;
 mod worst_wait;
 
 use assert_cmd::Command;

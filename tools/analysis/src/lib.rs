@@ -51,6 +51,7 @@ pub mod why;
 
 pub use by_event::ByEvent;
 pub use catalogue::{architecture, bits, integer, key, text, Catalogue, EventKey};
+pub use critical_path::handlers;
 pub use profile::{unit_of, Named, Sampled};
 pub use question::Question;
 pub use threads::Sort;

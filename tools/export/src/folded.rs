@@ -4,6 +4,7 @@
 //! `rtrace export flamegraph`: the flame graph itself.
 
 use super::format::{Format, Loss, Now, Task};
+use super::wakers::Wakers;
 use analysis::schedule::{Schedule, Span};
 use analysis::schedule_events::Activity;
 use analysis::tasks::Life;
@@ -26,6 +27,18 @@ pub enum Shape {
     Picture,
 }
 
+/// The quantity that stacks count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counts {
+    /// Events.
+    #[default]
+    Events,
+    /// Time for which threads were blocked.
+    OffCpu,
+    /// The same time, by the stacks of the sleeper and of its wakers.
+    OffWake,
+}
+
 /// Counts stacks. Memory grows with the number of different stacks.
 pub struct Folded {
     /// Stacks by stream class.
@@ -37,19 +50,24 @@ pub struct Folded {
     is_off_cpu: bool,
     /// Line of the stack of each blocked thread.
     blocked: HashMap<(i64, Life), String>,
+    /// The wakers, if their stacks are joined to the lines.
+    wakers: Option<Wakers>,
     shape: Shape,
     line: String,
 }
 
 impl Folded {
-    /// For a trace with this description; none if no event of the trace has a stack.
+    /// For a trace with this description; none if no event of the trace has a stack. If `wakers` are given, stacks count
+    /// with those of the wakers.
     pub fn new(
         metadata: &Metadata,
         symbols: Symbols,
         is_off_cpu: bool,
+        wakers: Option<Wakers>,
         shape: Shape,
     ) -> Option<Self> {
         Some(Self {
+            wakers,
             stacks: Stacks::of_all(metadata)?,
             symbols,
             clock: metadata.clock,
@@ -126,6 +144,10 @@ impl Folded {
             false => ("CPU", "samples", Palette::Multi(MultiPalette::Java)),
             true => ("Off CPU", "us", Palette::Basic(BasicPalette::Blue)),
         };
+        let (title, palette) = match self.wakers {
+            Some(_) => ("Off CPU, with wakers", Palette::Multi(MultiPalette::Wakeup)),
+            None => (title, palette),
+        };
         options.title = title.to_owned();
         options.colors = palette;
         options.count_name = unit.to_owned();
@@ -133,6 +155,65 @@ impl Folded {
         options.hash = true;
         let lines = lines.iter().map(String::as_str);
         flamegraph::from_lines(&mut options, lines, out)
+    }
+}
+
+impl Folded {
+    /// Ends the sleeps whose wakers `event` names.
+    fn wake(&mut self, event: &Event<'_>, now: &Now<'_>) {
+        let Some(mut wakers) = self.wakers.take() else {
+            return;
+        };
+        let ended = wakers.event(event, now, |handler| self.waker(event, now, handler));
+        self.wakers = Some(wakers);
+        self.count_woken(ended);
+    }
+
+    /// Counts sleeps with the stacks of their wakers. The wait for a CPU that follows counts for the same line.
+    fn count_woken(&mut self, ended: impl IntoIterator<Item = (Span, String)>) {
+        for (span, waker) in ended {
+            if let Some(line) = self.blocked.get_mut(&(span.tid, span.life)) {
+                line.push_str(&waker);
+                count(&mut self.counts, line, self.clock.nanoseconds(span.ticks()));
+            }
+        }
+    }
+
+    /// Returns the stack of a waker, the innermost function first, and its name at the end. An interrupt has the kernel's
+    /// functions.
+    fn waker(&mut self, event: &Event<'_>, now: &Now<'_>, handler: Option<&str>) -> String {
+        let mut text = String::new();
+        let stacks = &self.stacks[event.layout.stream_id as usize];
+        for frame in stacks.frames(event, Side::Kernel) {
+            let _ = match self.symbols.kernel(now.ns, frame.code()) {
+                Some(symbol) => write!(text, ";{}_[k]", symbol.name),
+                None => write!(text, ";{:#x}_[k]", frame.address),
+            };
+        }
+        if let Some(handler) = handler {
+            let _ = write!(text, ";[{}]", handler.replace([';', ' '], "_"));
+            return text;
+        }
+        let tid = now.task.map(|task| task.tid);
+        for frame in stacks.frames(event, Side::User) {
+            match tid.and_then(|tid| self.symbols.user(tid, now.ns, frame.code())) {
+                Some(Place {
+                    function: Some(function),
+                    ..
+                }) => {
+                    let _ = write!(text, ";{}", function.name.replace(';', ":"));
+                }
+                Some(place) => {
+                    let _ = write!(text, ";[{}]", place.file.name().replace(';', ":"));
+                }
+                None => {
+                    let _ = write!(text, ";{:#x}", frame.address);
+                }
+            }
+        }
+        let comm = now.task.and_then(|task| task.comm);
+        let comm = comm.map_or("[unknown]".to_owned(), |comm| Line(comm).to_string());
+        text + ";" + &comm.replace([';', ' '], "_")
     }
 }
 
@@ -163,6 +244,7 @@ impl Format for Folded {
             }
             return Ok(());
         }
+        self.wake(event, now);
         let Some(switch) = now.switch.filter(|switch| switch.prev_tid != 0) else {
             return Ok(());
         };
@@ -184,6 +266,18 @@ impl Format for Folded {
             span.state,
             Activity::Blocked(_) | Activity::Runnable { woken: true }
         );
+        let thread = (span.tid, span.life);
+        if let Some(wakers) = &mut self.wakers {
+            let ended = wakers.without_waker(thread);
+            let is_blocked = matches!(span.state, Activity::Blocked(_));
+            if is_blocked && span.is_complete && self.blocked.contains_key(&thread) {
+                wakers.slept(span);
+            }
+            self.count_woken(ended);
+            if is_blocked {
+                return Ok(());
+            }
+        }
         if is_off && span.is_complete {
             if let Some(line) = self.blocked.get(&(span.tid, span.life)) {
                 count(&mut self.counts, line, self.clock.nanoseconds(span.ticks()));
@@ -199,12 +293,17 @@ impl Format for Folded {
 
     /// A blocked thread may have run during the gap, so its stack is forgotten.
     fn lost(&mut self, _ns: u64, schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
+        let wakers = self.wakers.as_mut();
+        let ended = wakers.map(|wakers| wakers.lost(schedule));
+        self.count_woken(ended.into_iter().flatten());
         let is_known = |tid: i64| schedule.state(tid).is_some();
         self.blocked.retain(|(tid, _), _| is_known(*tid));
         Ok(())
     }
 
     fn end(&mut self, _ns: u64, out: &mut dyn Write) -> io::Result<()> {
+        let ended = self.wakers.as_mut().map(Wakers::rest);
+        self.count_woken(ended.into_iter().flatten());
         let unit = if self.is_off_cpu { 1000 } else { 1 };
         let lines = self.counts.iter();
         let mut lines: Vec<_> = lines.map(|(line, count)| (line, count / unit)).collect();

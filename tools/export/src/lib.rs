@@ -24,6 +24,7 @@ mod pprof;
 mod tables;
 mod text;
 mod values;
+mod wakers;
 
 pub use aux::export as aux;
 pub use choice::Choice;
@@ -41,6 +42,7 @@ use anyhow::Context;
 use chrome::Chrome;
 use csv::Csv;
 use ctf::Metadata;
+pub use folded::Counts;
 use folded::{Folded, Shape};
 use format::Format;
 use perf_script::PerfScript;
@@ -54,6 +56,7 @@ use symbols::{Stacks, Symbols};
 use system::signals::Signals;
 use terminal::{is_closed, progress, say, tell};
 use text::Text;
+use wakers::Wakers;
 
 /// A format that takes the events in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,13 +71,13 @@ pub enum EventFormat {
     Text,
     /// Call stacks with their counts, or with the time for which threads were blocked.
     Folded {
-        /// Whether stacks count for the time that threads were blocked.
-        off_cpu: bool,
+        /// The quantity that stacks count.
+        counts: Counts,
     },
     /// Flame graph of the call stacks.
     Flamegraph {
-        /// Whether stacks count for the time that threads were blocked.
-        off_cpu: bool,
+        /// The quantity that stacks count.
+        counts: Counts,
     },
     /// pprof's protobuf.
     Pprof,
@@ -100,12 +103,13 @@ impl EventFormat {
             Self::Csv => Box::new(Csv::new(metadata, chosen)),
             Self::Text => Box::new(Text::new(metadata, symbols())),
             Self::PerfScript => Box::new(PerfScript::new(metadata, symbols())),
-            Self::Folded { off_cpu } | Self::Flamegraph { off_cpu } => {
+            Self::Folded { counts } | Self::Flamegraph { counts } => {
                 let (shape, option) = match self {
                     Self::Folded { .. } => (Shape::Lines, "`export folded`"),
                     _ => (Shape::Picture, "`export flamegraph`"),
                 };
-                if off_cpu && !Catalogue::new(metadata).has_switches() {
+                let catalogue = Catalogue::new(metadata);
+                if counts == Counts::OffCpu && !catalogue.has_switches() {
                     return Err(Missing {
                         option: "--off-cpu",
                         events: "sched_switch",
@@ -113,7 +117,21 @@ impl EventFormat {
                             .into(),
                     });
                 }
-                let folded = Folded::new(metadata, symbols(), off_cpu, shape);
+                let wakers = match counts {
+                    Counts::OffWake => Wakers::new(&catalogue),
+                    _ => None,
+                };
+                let is_complete = wakers.is_some() && catalogue.has_switches();
+                if counts == Counts::OffWake && !is_complete {
+                    return Err(Missing {
+                        option: "--off-wake",
+                        events: "sched_switch and sched_waking",
+                        record: "-e sched,irq -e 'timer_*expire*' --context comm,callstack-kernel,callstack-user"
+                            .into(),
+                    });
+                }
+                let is_off_cpu = counts != Counts::Events;
+                let folded = Folded::new(metadata, symbols(), is_off_cpu, wakers, shape);
                 Box::new(folded.ok_or(without_stacks(option))?)
             }
             Self::Pprof => {
@@ -126,7 +144,12 @@ impl EventFormat {
 
     /// Whether the format takes only samples, if the trace has samples.
     fn is_of_samples(self) -> bool {
-        matches!(self, Self::Flamegraph { off_cpu: false } | Self::Pprof)
+        matches!(
+            self,
+            Self::Flamegraph {
+                counts: Counts::Events
+            } | Self::Pprof
+        )
     }
 
     /// Warns about events that the format needs and the trace lacks.

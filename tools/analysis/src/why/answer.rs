@@ -270,15 +270,16 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
         Cause::Interrupted { handler: None } => {
             row.kind = "interrupted";
             row.text = "interrupted".to_owned();
-            // Interrupts of other CPUs may slow the thread down too: they can be the cause of the work there.
-            let most = why.hard.iter().max_by_key(|(_, times)| **times);
+            // The work of the thread may also be slow because of interrupts on other CPUs: of devices that they share.
+            let most = why.hard.iter().max_by_key(|(handler, times)| {
+                let completed = why.completes.get(handler);
+                (completed.map(|of| of.values().sum::<u64>()), **times)
+            });
             if let Some((handler, times)) = most {
                 row.source = Some(name(*handler));
                 let of = requests(&mut row, why.completes.get(handler));
                 let handler = printable(&name(*handler)).to_string();
-                row.text += &format!(
-                    "; the most frequent interrupt of all CPUs is {handler}, {times} times{of}"
-                );
+                row.text += &format!("; on all CPUs, {handler} ran {times} times{of}");
             }
         }
         Cause::Interrupted {

@@ -7,6 +7,7 @@ use crate::complete;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
+use export::Counts;
 use std::path::PathBuf;
 
 /// Write a trace in the format of another tool
@@ -26,6 +27,7 @@ Examples:
   rtrace export csv -e sched_switch DIR >switches.csv
   rtrace export folded DIR | inferno-flamegraph >graph.svg
   rtrace export flamegraph --off-cpu -o waits.svg DIR
+  rtrace export flamegraph --off-wake -o wakers.svg DIR
   rtrace export parquet -o tables DIR1 DIR2 DIR3")]
 pub struct ExportArgs {
     /// Format to write.
@@ -133,8 +135,26 @@ pub struct ExportStacksArgs {
     #[arg(long)]
     pub off_cpu: bool,
 
+    /// The same, with the stacks of the threads or interrupts that woke them
+    ///
+    /// After the sleeper's functions and `--`, a line has the functions of the waker, the innermost first. If the waker
+    /// itself slept meanwhile, its own waker follows, and so on. The stack of sched_waking is that of the waker.
+    #[arg(long, conflicts_with = "off_cpu")]
+    pub off_wake: bool,
+
     #[command(flatten)]
     pub file: ExportFileArgs,
+}
+
+impl ExportStacksArgs {
+    /// The quantity that stacks count.
+    pub fn counts(&self) -> Counts {
+        match (self.off_cpu, self.off_wake) {
+            (true, _) => Counts::OffCpu,
+            (_, true) => Counts::OffWake,
+            _ => Counts::Events,
+        }
+    }
 }
 
 /// Options of a format that is a directory.

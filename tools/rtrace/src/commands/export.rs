@@ -17,13 +17,13 @@ pub fn export(args: ExportArgs) -> anyhow::Result<()> {
         ExportFormat::PerfScript(args) => stream(EventFormat::PerfScript, args),
         ExportFormat::Folded(args) => stream(
             EventFormat::Folded {
-                off_cpu: args.off_cpu,
+                counts: args.counts(),
             },
             args.file,
         ),
         ExportFormat::Flamegraph(args) => stream(
             EventFormat::Flamegraph {
-                off_cpu: args.off_cpu,
+                counts: args.counts(),
             },
             args.file,
         ),

@@ -406,7 +406,7 @@ fn a_wait_for_a_cpu_has_what_ran_there() {
     adds_up(&found, dir.path());
     let rows = found["causes"].as_array().unwrap().iter();
     let rows = rows.map(|row| (row["text"].as_str().unwrap(), ns(row, "total_ns") / 1000));
-    let interrupted = "interrupted; the most frequent interrupt of all CPUs is irq 5 eth0, 3 times";
+    let interrupted = "interrupted; on all CPUs, irq 5 eth0 ran 3 times";
     let expected = [
         ("preempted: other (9) ran there", 17),
         ("blocked until irq 5 eth0 woke it", 12),

@@ -73,6 +73,8 @@ struct Row {
     function: Option<String>,
     /// The innermost functions of its call stack.
     stack: Option<String>,
+    /// The innermost functions of the waker's call stack, of the stack with most time.
+    waker_stack: Option<String>,
     /// Numbers of requests: of those before the request in its queue, or that the interrupt completed, by the name of
     /// their threads.
     requests: BTreeMap<String, u64>,
@@ -170,6 +172,7 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
     let longest = longest.collect();
     let total_ns = clock.nanoseconds(node.ticks);
     let tids: Vec<_> = node.threads.iter().copied().collect();
+    let stack = node.stacks.iter().max_by_key(|(_, ticks)| **ticks);
     let mut row = Row {
         kind: "unknown",
         text: String::new(),
@@ -185,6 +188,7 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
         lock: None,
         function: None,
         stack: None,
+        waker_stack: stack.map(|(stack, _)| name(*stack)),
         requests: BTreeMap::new(),
         record: None,
         causes: rows(node.below, why, whole),
@@ -207,7 +211,8 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
                         None => row.named(row.by.as_deref()),
                         Some(_) => printable(&name(by)).to_string(),
                     };
-                    format!("{}blocked{at} until {by} {}", row.whose(), row.did())
+                    let (whose, did, from) = (row.whose(), row.did(), row.from());
+                    format!("{whose}blocked{at} until {by} {did}{from}")
                 }
                 By::Handler(by) => {
                     row.source = Some(name(by));
@@ -265,7 +270,8 @@ fn row(cause: &Cause, mut node: Node, why: &Why, whole: u64) -> Row {
         Cause::Until { waker } => {
             row.kind = "blocked";
             row.by = Some(name(waker));
-            row.text = format!("until {} woke it", row.named(row.by.as_deref()));
+            let by = row.named(row.by.as_deref());
+            row.text = format!("until {by} woke it{}", row.from());
         }
         Cause::Interrupted { handler: None } => {
             row.kind = "interrupted";
@@ -381,6 +387,12 @@ impl Row {
             Some(lock) if !lock.starts_with("futex") => "released it",
             _ => "woke it",
         }
+    }
+
+    /// Returns the waker's stack in words, after a space; empty if it is not known.
+    fn from(&self) -> String {
+        let stack = self.waker_stack.as_deref();
+        stack.map_or_else(String::new, |stack| format!(" ({})", printable(stack)))
     }
 
     /// Returns the thread, if it is another one than those that are asked about, before a space.

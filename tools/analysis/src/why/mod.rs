@@ -91,6 +91,8 @@ pub struct Why {
 struct Woken {
     waker: Waker,
     done: Option<Done>,
+    /// Number of the waker's call stack, if the waker is a thread.
+    stack: Option<u32>,
 }
 
 /// An interrupt that a CPU handled.
@@ -180,14 +182,20 @@ impl Why {
     }
 
     /// Returns the source of a wake-up that happens now.
-    fn waker(&self, now: &Moment<'_>) -> Woken {
+    fn waker(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Woken {
         let done = self.completed.get(&now.cpu).cloned();
+        let waker = match &done {
+            Some(done) => Waker::Handler(request(done).into()),
+            None => self.handlers.waker(now),
+        };
+        let stack = match waker {
+            Waker::Thread(tid) => self.places.waker(event, tid),
+            _ => None,
+        };
         Woken {
-            waker: match &done {
-                Some(done) => Waker::Handler(request(done).into()),
-                None => self.handlers.waker(now),
-            },
+            waker,
             done,
+            stack: stack.map(|stack| self.names.of(stack)),
         }
     }
 
@@ -255,6 +263,9 @@ impl Why {
                     let below = &mut node.below;
                     node = below.add(until, instance, slept.from, slept.ticks());
                     node.thread(*waker_tid);
+                }
+                if let Some(stack) = by.stack {
+                    *node.stacks.entry(stack).or_default() += slept.ticks();
                 }
                 for part in parts {
                     part.add(node);
@@ -619,7 +630,7 @@ impl Analysis for Why {
                 let Some(task) = fields.read(event) else {
                     return;
                 };
-                let waker = self.waker(now);
+                let waker = self.waker(event, now);
                 self.woken(task.tid, &waker, now);
                 if now.schedule.runs(task.tid) {
                     self.early.insert(task.tid, waker);
@@ -632,6 +643,7 @@ impl Analysis for Why {
                 let waker = self.early.remove(&task.tid).unwrap_or(Woken {
                     waker: Waker::Unknown,
                     done: None,
+                    stack: None,
                 });
                 self.woken(task.tid, &waker, now);
             }

@@ -30,6 +30,17 @@ const SCHEDULER: [&str; 7] = [
     "__traceiter_",
 ];
 
+/// Kernel functions that every waker is in.
+const WAKE: [&str; 7] = [
+    "ttwu_",
+    "try_to_wake_up",
+    "wake_up_",
+    "__wake_up",
+    "default_wake_function",
+    "autoremove_wake_function",
+    "__traceiter_",
+];
+
 /// A place in which a thread slept, as far as the trace has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
@@ -284,7 +295,7 @@ impl Places {
             call: name.cloned(),
             lock: lock.or(futex),
             function,
-            stack: self.stack(event, tid, ns),
+            stack: self.stack(event, tid, &SCHEDULER),
         };
         if place == Place::default() {
             self.left.remove(&tid);
@@ -306,13 +317,19 @@ impl Places {
         }
     }
 
-    /// Returns the innermost functions of an event's call stack.
-    fn stack(&mut self, event: &Event<'_>, tid: i64, ns: u64) -> Option<String> {
+    /// Returns the innermost functions of the call stack of a thread that wakes another one.
+    pub fn waker(&mut self, event: &Event<'_>, tid: i64) -> Option<String> {
+        self.stack(event, tid, &WAKE)
+    }
+
+    /// Returns the innermost functions of an event's call stack, without those whose names begin with one of `without`.
+    fn stack(&mut self, event: &Event<'_>, tid: i64, without: &[&str]) -> Option<String> {
         let stacks = *self.stacks.as_ref()?.get(event.layout.stream_id as usize)?;
+        let ns = self.clock.nanoseconds(event.timestamp);
         let kernel = stacks
             .frames(event, Side::Kernel)
             .map(|frame| self.kernel(ns, frame.code()))
-            .skip_while(|name| SCHEDULER.iter().any(|known| name.starts_with(known)))
+            .skip_while(|name| without.iter().any(|known| name.starts_with(known)))
             .take(KERNEL_FRAMES);
         let mut names: Vec<_> = kernel.collect();
         for frame in stacks.frames(event, Side::User).take(USER_FRAMES) {

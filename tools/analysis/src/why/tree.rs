@@ -108,6 +108,8 @@ pub struct Node {
     pub threads: BTreeSet<i64>,
     /// For the queue of a device: number of requests of others that ended meanwhile, by name of their threads.
     pub ahead: BTreeMap<u32, u64>,
+    /// Clock ticks by the number of the waker's stack.
+    pub stacks: BTreeMap<u32, u64>,
     /// The causes of the cause.
     pub below: Tree,
 }

@@ -295,6 +295,10 @@ mod tests {
                 &["channel0", "waits"],
             ),
             (
+                include_str!("../../../../samples/offwaketime.toml"),
+                &["channel0", "stacks"],
+            ),
+            (
                 include_str!("../../../../samples/failed-calls.toml"),
                 &["channel0"],
             ),

@@ -34,7 +34,7 @@ const HINTS: [(&[&str], &str, &str); 9] = [
         "`rtrace report` counts events; `rtrace trace --summary` counts system calls",
     ),
     (
-        &["report", "export"],
+        &["report", "why", "export"],
         "-i",
         "the trace is the argument DIR, without an option",
     ),

@@ -6,7 +6,7 @@ use super::{export, known, packet, text, write, S, US};
 use predicates::str::contains;
 use std::fs;
 use std::path::Path;
-use synthetic::{SOFTIRQ, SWITCH};
+use synthetic::{SOFTIRQ, SWITCH, WAKING};
 use tempfile::TempDir;
 
 /// Returns a record of `irq_softirq_entry` with contexts.
@@ -220,6 +220,77 @@ fn a_stack_off_the_cpu_counts_until_its_thread_runs_again() {
         .assert()
         .code(2)
         .stderr(contains("unexpected argument '--off-cpu'"));
+}
+
+/// Returns a record of `sched_waking` by a thread.
+fn waking(by: i32, comm: &str, tid: i32, kernel: &[u64], user: &[u64]) -> Vec<u8> {
+    let mut record = contexts(by, comm, kernel, user);
+    record.extend(*b"my task\0\0\0\0\0\0\0\0\0");
+    record.extend(tid.to_le_bytes());
+    record.extend([20_i32.to_le_bytes(), 0_i32.to_le_bytes()].concat());
+    record
+}
+
+/// Thread 7 sleeps until 8 wakes it, and 8 until 9 wakes it. The lines have the time of `--off-cpu`.
+#[test]
+fn a_stack_off_the_cpu_is_joined_to_those_of_its_wakers() {
+    let dir = TempDir::new().unwrap();
+    let one = packet(0, 0, S)
+        .event(SWITCH, S + US, &switch(7, 1, 8, &[0x20]))
+        .event(SWITCH, S + 11 * US, &switch(8, 1, 9, &[0x30]))
+        .event(
+            WAKING,
+            S + 31 * US,
+            &waking(9, "root", 8, &[0x40, 0x41], &[0x9]),
+        )
+        .event(SWITCH, S + 32 * US, &switch(9, 1, 8, &[0x50]))
+        .event(WAKING, S + 51 * US, &waking(8, "my waker", 7, &[0x60], &[]))
+        .event(SWITCH, S + 53 * US, &switch(8, 1, 7, &[0x30]))
+        // An interrupt over the idle task wakes 8, and no event the thread 9.
+        .event(SWITCH, S + 60 * US, &switch(7, 1, 0, &[0x70]))
+        .event(WAKING, S + 63 * US, &waking(0, "swapper", 8, &[0x80], &[]))
+        .event(SWITCH, S + 63 * US, &switch(0, 0, 8, &[]))
+        .event(SWITCH, S + 64 * US, &switch(8, 1, 9, &[0x30]))
+        .event(SWITCH, S + 90 * US, &switch(9, 0, 7, &[0x90]))
+        .close(S + 100 * US, 8);
+    write_with_contexts(dir.path(), &[(0, vec![one])]);
+    let off_cpu =
+        "my_task;0x20_[k] 52\nmy_task;0x30_[k] 31\nmy_task;0x50_[k] 32\nmy_task;0x70_[k] 30\n";
+    assert_eq!(text(&["folded", "--off-cpu"], dir.path()), off_cpu);
+    let root = "--;0x40_[k];0x41_[k];0x9;root";
+    assert_eq!(
+        text(&["folded", "--off-wake"], dir.path()),
+        format!(
+            "my_task;0x20_[k];--;0x60_[k];my_waker;{root} 52\n\
+             my_task;0x30_[k];{root} 21\n\
+             my_task;0x30_[k];--;0x80_[k];[an_interrupt] 10\n\
+             my_task;0x50_[k];--;[unknown] 32\n\
+             my_task;0x70_[k];--;[unknown] 30\n"
+        )
+    );
+    let picture = text(&["flamegraph", "--off-wake"], dir.path());
+    assert!(picture.contains("my_waker (52 us"), "{picture}");
+    let both = export(&["folded", "--off-wake", "--off-cpu"], dir.path());
+    { both }.assert().code(2);
+    let dir = TempDir::new().unwrap();
+    stacks(dir.path());
+    forget_waking(dir.path());
+    export(&["folded", "--off-wake"], dir.path())
+        .assert()
+        .code(125)
+        .stderr(contains("--off-wake needs sched_switch and sched_waking"));
+}
+
+/// Deletes `sched_waking` from a trace's description.
+fn forget_waking(dir: &Path) {
+    let path = dir.join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    let blocks = text.split_inclusive("};\n\n");
+    let kept: String = blocks
+        .filter(|block| !block.contains("name = \"sched_waking"))
+        .collect();
+    assert_ne!(kept, text);
+    fs::write(path, kept).unwrap();
 }
 
 #[test]

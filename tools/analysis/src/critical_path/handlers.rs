@@ -3,7 +3,7 @@
 //! Handlers of interrupts and timers that run on a CPU. A wake-up inside a handler does not come from the
 //! interrupted thread.
 
-use crate::interrupts::{softirq_name, Source};
+use crate::interrupts::{softirq_name, InterruptSource};
 use crate::schedule::Schedule;
 use crate::{bits, key, text, Catalogue, EventKey, Moment};
 use ctf::{Event, EventLayout};
@@ -180,7 +180,7 @@ fn describe(pair: usize, number: u64, name: Option<&[u8]>) -> String {
 }
 
 /// Returns the name of the handler of an interrupt.
-pub fn name_of(source: &Source) -> String {
+pub fn name_of(source: &InterruptSource) -> String {
     let pair = if source.is_hard { HARD } else { SOFT };
     describe(pair, source.number as u64, Some(source.name.as_bytes()))
 }

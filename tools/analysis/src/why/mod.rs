@@ -12,7 +12,10 @@
 
 mod answer;
 mod numbers;
+mod parts;
 mod places;
+mod recent;
+mod row;
 mod tree;
 mod who;
 
@@ -20,10 +23,11 @@ pub use who::{ask, find, Threads, Waiter, Who};
 
 use crate::critical_path::handlers::{self, Handlers, Waker};
 use crate::critical_path::history::History;
-use crate::critical_path::segment::{Link, Segment, What};
+use crate::critical_path::segment::What;
 use crate::interrupts::Interrupt;
 use crate::io::requests::{Done, Requests};
-use crate::schedule::{Schedule, Span, State};
+use crate::schedule::{Schedule, Span};
+use crate::schedule_events::Activity;
 use crate::schedule_events::{ForkFields, Switch, TaskFields};
 use crate::tasks::Life;
 use crate::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
@@ -32,18 +36,13 @@ use answer::Found;
 use ctf::{Clock, Event, EventLayout};
 use numbers::Numbers;
 use places::Places;
-use std::collections::{BTreeMap, VecDeque};
+use recent::{request, Recent};
 use std::path::Path;
-use std::sync::Arc;
 use system::printing;
-use tree::{By, Cause, Instance, Node, Reason, Runner, Tree};
+use tree::{By, Cause, Reason, Runner, Tree};
 
-/// Number of sleepers between a thread and the causes that are shown below each other.
-const LEVELS: usize = 3;
 /// Number of changes of the history from which on it is pruned.
 const PRUNED: usize = 1 << 16;
-/// Number of interrupts, and of requests, that are kept.
-const KEPT: usize = 1 << 16;
 
 /// Analysis of the causes of the waits of some threads.
 pub struct Why {
@@ -65,16 +64,7 @@ pub struct Why {
     slept: HashMap<i64, Span>,
     /// Waits whose ends are not in the trace.
     cut: Vec<(Span, Option<u32>)>,
-    /// The newest interrupts by CPU index.
-    handled: HashMap<usize, VecDeque<Handled>>,
-    /// The newest requests that have ended.
-    done: VecDeque<Done>,
-    /// The request that a CPU has just completed, by CPU index.
-    completed: HashMap<usize, Done>,
-    /// Number of hard interrupts of all CPUs by handler.
-    hard: BTreeMap<u32, u64>,
-    /// By handler: number of completed requests by the names of their threads.
-    completes: HashMap<u32, BTreeMap<u32, u64>>,
+    recent: Recent,
     /// Names of threads, handlers and requests.
     names: Numbers<String>,
     tree: Tree,
@@ -93,15 +83,6 @@ struct Woken {
     done: Option<Done>,
     /// Number of the waker's call stack, if the waker is a thread.
     stack: Option<u32>,
-}
-
-/// An interrupt that a CPU handled.
-#[derive(Clone, Copy, Debug)]
-struct Handled {
-    from: u64,
-    to: u64,
-    own: u64,
-    name: u32,
 }
 
 /// An event of the scheduler, with the indexes of its fields.
@@ -155,11 +136,7 @@ impl Why {
             pruned: PRUNED,
             slept: HashMap::new(),
             cut: Vec::new(),
-            handled: HashMap::new(),
-            done: VecDeque::new(),
-            completed: HashMap::new(),
-            hard: BTreeMap::new(),
-            completes: HashMap::new(),
+            recent: Recent::default(),
             names: Numbers::new(),
             tree: Tree::default(),
             begin: None,
@@ -183,7 +160,7 @@ impl Why {
 
     /// Returns the source of a wake-up that happens now.
     fn waker(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Woken {
-        let done = self.completed.get(&now.cpu).cloned();
+        let done = self.recent.completed(now.cpu).cloned();
         let waker = match &done {
             Some(done) => Waker::Handler(request(done).into()),
             None => self.handlers.waker(now),
@@ -211,7 +188,7 @@ impl Why {
             self.first(tid, now);
         }
         let state = now.schedule.state(tid);
-        let is_new = matches!(state, Some((State::Runnable { .. }, since)) if since == now.time);
+        let is_new = matches!(state, Some((Activity::Runnable { .. }, since)) if since == now.time);
         if is_new && !self.history.is_on() && self.is_chosen(tid, now.schedule) {
             self.history.restart(now.time);
         }
@@ -272,7 +249,7 @@ impl Why {
                 }
             }
             (By::Request(_), _, Some(done)) => {
-                let ahead = self.ahead(done);
+                let ahead = self.recent.ahead(done, &mut self.names);
                 let node = self.tree.add(cause, instance, slept.from, slept.ticks());
                 let clip = |time: u64| time.clamp(slept.from, slept.to);
                 if let Some(inserted) = done.inserted {
@@ -291,128 +268,6 @@ impl Why {
         }
     }
 
-    /// Counts the requests of other threads that the device completed while a request was in its queue, by the names of
-    /// the threads.
-    fn ahead(&mut self, request: &Done) -> BTreeMap<u32, u64> {
-        let mut ahead = BTreeMap::new();
-        let Some(inserted) = request.inserted else {
-            return ahead;
-        };
-        for done in self.done.iter().rev() {
-            if done.ended < inserted {
-                break;
-            }
-            let is_ahead = done.ended <= request.ended && done.queue.0 == request.queue.0;
-            if is_ahead && done.tid != request.tid {
-                *ahead.entry(self.names.of(done.comm.clone())).or_default() += 1;
-            }
-        }
-        ahead
-    }
-
-    /// Converts the segments of a path to parts of the tree.
-    fn parts(&mut self, path: &[Segment], tid: i64, schedule: &Schedule) -> Vec<Part> {
-        let mut parts = Vec::new();
-        for segment in path {
-            let way = self.way(segment.chain.as_ref(), segment.tid, schedule);
-            let mut add = |cause, from, to| {
-                parts.push(Part {
-                    way: way.clone(),
-                    cause,
-                    tid: segment.tid,
-                    from,
-                    to,
-                });
-            };
-            let (from, to) = (segment.from, segment.to);
-            let who = self.name(segment.tid, schedule);
-            match &segment.what {
-                What::Ran => {
-                    let mut end = to;
-                    self.history
-                        .calls(segment.tid, from, to, |begin, until, name| {
-                            let until = until.min(end);
-                            if until < end {
-                                add(Cause::Ran { who, call: None }, until, end);
-                            }
-                            if begin < until {
-                                let call = Some(name);
-                                add(Cause::Ran { who, call }, begin, until);
-                            }
-                            end = end.min(begin);
-                        });
-                    if from < end {
-                        add(Cause::Ran { who, call: None }, from, end);
-                    }
-                }
-                What::WaitedFor(cpu) => {
-                    let who = Some(who);
-                    let runner = cpu.and_then(|(_, runner)| runner);
-                    let cause = match runner.filter(|runner| *runner != tid) {
-                        Some(0) => Cause::Runnable {
-                            who,
-                            by: Runner::Idle,
-                            woken: true,
-                        },
-                        Some(runner) => Cause::Runnable {
-                            who,
-                            by: Runner::Thread(self.name(runner, schedule)),
-                            woken: true,
-                        },
-                        None => Cause::Unknown {
-                            who,
-                            is_blocked: false,
-                            place: None,
-                            why: Reason::NoActivity,
-                        },
-                    };
-                    add(cause, from, to);
-                }
-                What::WokenBy(name) => {
-                    let place = segment.place;
-                    let known = place.and_then(|place| self.places.get(place));
-                    let by = match known.is_some_and(places::Place::is_pause) {
-                        true => By::Timer,
-                        false => By::Handler(self.names.of(name.to_string())),
-                    };
-                    let who = Some(who);
-                    add(Cause::Blocked { who, place, by }, from, to);
-                }
-                What::Unknown => {
-                    let cause = Cause::Unknown {
-                        who: Some(who),
-                        is_blocked: true,
-                        place: None,
-                        why: Reason::NoActivity,
-                    };
-                    add(cause, from, to);
-                }
-            }
-        }
-        parts
-    }
-
-    /// Returns the sleepers between the thread that is asked about and the thread `tid`, the first one first.
-    fn way(
-        &mut self,
-        chain: Option<&Arc<Link>>,
-        tid: i64,
-        schedule: &Schedule,
-    ) -> Vec<(Cause, Instance)> {
-        let mut way = Vec::new();
-        let (mut link, mut waker) = (chain, tid);
-        while let Some(at) = link {
-            let by = By::Thread(self.name(waker, schedule));
-            let who = Some(self.name(at.tid, schedule));
-            let place = at.place;
-            way.push((Cause::Blocked { who, place, by }, (at.tid, at.since)));
-            (link, waker) = (at.up.as_ref(), at.tid);
-        }
-        way.reverse();
-        way.truncate(LEVELS);
-        way
-    }
-
     /// Adds a wait for a CPU, with the threads and interrupts that ran there.
     fn waited(&mut self, span: &Span, woken: bool, schedule: &Schedule) {
         let mut parts = Vec::new();
@@ -427,7 +282,7 @@ impl Why {
         let instance = (span.tid, span.from);
         for (from, to, runner) in parts {
             let mut left = to - from;
-            for (name, ticks) in self.interrupts(span.cpu, from, to) {
+            for (name, ticks) in self.recent.interrupts(span.cpu, from, to) {
                 let ticks = ticks.min(left);
                 left -= ticks;
                 let by = Runner::Handler(name);
@@ -465,22 +320,9 @@ impl Why {
         }
     }
 
-    /// Returns the interrupts that a CPU handled in a time, each with its own ticks there.
-    fn interrupts(&self, cpu: Option<usize>, from: u64, to: u64) -> Vec<(u32, u64)> {
-        let handled = cpu.and_then(|cpu| self.handled.get(&cpu));
-        let newest = handled.into_iter().flat_map(|handled| handled.iter().rev());
-        // In the order of their ends. An interrupt in which others are nested ends after them.
-        let within = newest.take_while(|handled| handled.to > from);
-        let parts = within.filter(|handled| handled.from < to).map(|handled| {
-            let overlap = handled.to.min(to) - handled.from.max(from);
-            (handled.name, handled.own.min(overlap))
-        });
-        parts.collect()
-    }
-
     /// Adds a wait without a known cause.
     fn unknown(&mut self, span: &Span, why: Reason) {
-        let is_blocked = matches!(span.state, State::Blocked(_));
+        let is_blocked = matches!(span.state, Activity::Blocked(_));
         let place = self.places.of(span.tid).filter(|_| is_blocked);
         self.unknown_at(span, place, why);
     }
@@ -488,7 +330,7 @@ impl Why {
     fn unknown_at(&mut self, span: &Span, place: Option<u32>, why: Reason) {
         let cause = Cause::Unknown {
             who: None,
-            is_blocked: matches!(span.state, State::Blocked(_)),
+            is_blocked: matches!(span.state, Activity::Blocked(_)),
             place,
             why,
         };
@@ -503,21 +345,21 @@ impl Why {
             self.unknown(&slept, Reason::NoWaker);
         }
         match span.state {
-            State::Running => match schedule.state(span.tid) {
-                Some((State::Runnable { .. } | State::Blocked(_), _)) if !self.history.is_on() => {
+            Activity::Running => match schedule.state(span.tid) {
+                Some((Activity::Runnable { .. } | Activity::Blocked(_), _)) if !self.history.is_on() => {
                     self.history.restart(span.to);
                 }
                 _ => {}
             },
-            State::Runnable { .. } | State::Blocked(_) if !span.is_complete => {
-                let is_blocked = matches!(span.state, State::Blocked(_));
+            Activity::Runnable { .. } | Activity::Blocked(_) if !span.is_complete => {
+                let is_blocked = matches!(span.state, Activity::Blocked(_));
                 let place = self.places.of(span.tid).filter(|_| is_blocked);
                 self.cut.push((*span, place));
             }
-            State::Runnable { woken } => self.waited(span, woken, schedule),
-            State::Blocked(_) if !self.has_waking => self.unknown(span, Reason::NoWakeups),
+            Activity::Runnable { woken } => self.waited(span, woken, schedule),
+            Activity::Blocked(_) if !self.has_waking => self.unknown(span, Reason::NoWakeups),
             // The event that names the waker follows.
-            State::Blocked(_) => drop(self.slept.insert(span.tid, *span)),
+            Activity::Blocked(_) => drop(self.slept.insert(span.tid, *span)),
         }
     }
 
@@ -525,59 +367,13 @@ impl Why {
     fn prune(&mut self, now: u64, schedule: &Schedule) {
         let waits = self.chosen.iter().filter_map(|(tid, life)| {
             let (state, since) = schedule.state(*tid)?;
-            (schedule.life(*tid) == *life && state != State::Running).then_some(since)
+            (schedule.life(*tid) == *life && state != Activity::Running).then_some(since)
         });
         let slept = self.slept.values().map(|span| span.from);
         let oldest = waits.chain(slept).min().unwrap_or(now);
         self.history.forget_before(oldest);
         self.pruned = PRUNED.max(2 * self.history.size());
     }
-
-    /// Notes a request that a CPU has completed.
-    fn complete(&mut self, done: Done, now: &Moment<'_>) {
-        if let Waker::Handler(handler) = self.handlers.waker(now) {
-            let handler = self.names.of(handler.to_string());
-            let name = self.names.of(done.comm.clone());
-            let counts = self.completes.entry(handler).or_default();
-            *counts.entry(name).or_default() += 1;
-        }
-        if self.done.len() == KEPT {
-            self.done.pop_front();
-        }
-        self.done.push_back(done.clone());
-        self.completed.insert(now.cpu, done);
-    }
-}
-
-/// A part of the time of a wait: the sleepers on the way to it, and its cause.
-struct Part {
-    way: Vec<(Cause, Instance)>,
-    cause: Cause,
-    tid: i64,
-    from: u64,
-    to: u64,
-}
-
-impl Part {
-    /// Adds the part below the cause of the wait.
-    fn add(self, node: &mut Node) {
-        let ticks = self.to - self.from;
-        let mut node = node;
-        for (cause, instance) in self.way {
-            node = node.below.add(cause, instance, self.from, ticks);
-            node.thread(instance.0);
-        }
-        let leaf = node
-            .below
-            .add(self.cause, (self.tid, self.from), self.from, ticks);
-        leaf.thread(self.tid);
-    }
-}
-
-/// Returns the name of a request.
-fn request(done: &Done) -> String {
-    let (device, operation) = done.names();
-    format!("disk {device} ({operation})")
 }
 
 impl Analysis for Why {
@@ -599,7 +395,7 @@ impl Analysis for Why {
         }
         let handlers = self.handlers.events().count();
         let Some(which) = which.checked_sub(handlers) else {
-            self.completed.remove(&now.cpu);
+            self.recent.leave(now.cpu);
             if now.schedule.has_interrupts(now.cpu) {
                 self.handlers.event(which, event, now);
             }
@@ -607,7 +403,7 @@ impl Analysis for Why {
         };
         let places = self.places.events().count();
         let Some(which) = which.checked_sub(places) else {
-            self.completed.remove(&now.cpu);
+            self.recent.leave(now.cpu);
             self.places.event(which, event, now, &mut self.history);
             return;
         };
@@ -616,7 +412,9 @@ impl Analysis for Why {
             let requests = self.requests.as_mut();
             let done = requests.and_then(|requests| requests.event(which, event, now));
             if let Some(done) = done {
-                self.complete(done, now);
+                let handler = self.handlers.waker(now);
+                self.recent
+                    .complete(done, &handler, now.cpu, &mut self.names);
             }
             return;
         };
@@ -659,14 +457,14 @@ impl Analysis for Why {
 
     fn switch(&mut self, _switch: &Switch<'_>, now: &Moment<'_>) {
         self.begin.get_or_insert(now.time);
-        self.completed.remove(&now.cpu);
+        self.recent.leave(now.cpu);
         if now.schedule.is_whole(now.cpu) && now.schedule.has_interrupts(now.cpu) {
             self.handlers.switch(now);
         }
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule) {
-        let is_blocked = matches!(span.state, State::Blocked(_));
+        let is_blocked = matches!(span.state, Activity::Blocked(_));
         let place = self.places.of(span.tid).filter(|_| is_blocked);
         self.history.add(span, place, schedule);
         if self.history.size() > self.pruned {
@@ -684,19 +482,7 @@ impl Analysis for Why {
     fn interrupt(&mut self, interrupt: &Interrupt<'_>, schedule: &Schedule) {
         let name = self.names.of(handlers::name_of(interrupt.source));
         let from = interrupt.from;
-        if interrupt.source.is_hard {
-            *self.hard.entry(name).or_default() += 1;
-        }
-        let handled = self.handled.entry(interrupt.cpu).or_default();
-        if handled.len() == KEPT {
-            handled.pop_front();
-        }
-        handled.push_back(Handled {
-            from,
-            to: from.saturating_add(interrupt.ticks),
-            own: interrupt.own_ticks,
-            name,
-        });
+        self.recent.interrupt(interrupt, name);
         let running = schedule.running(interrupt.cpu);
         if let Some(tid) = running.filter(|tid| *tid != 0 && self.is_chosen(*tid, schedule)) {
             let ticks = interrupt.own_ticks;
@@ -711,7 +497,7 @@ impl Analysis for Why {
 
     fn interrupts_lost(&mut self, cpu: usize) {
         self.handlers.forget(cpu);
-        self.completed.remove(&cpu);
+        self.recent.leave(cpu);
     }
 
     fn lost(&mut self, schedule: &Schedule, _time: u64) {
@@ -719,9 +505,7 @@ impl Analysis for Why {
         self.places.lost(schedule);
         self.history.stop();
         self.early.clear();
-        self.done.clear();
-        self.completed.clear();
-        self.handled.clear();
+        self.recent.lost();
         if let Some(requests) = &mut self.requests {
             requests.lost();
         }

@@ -19,7 +19,7 @@ const KERNEL_FRAMES: usize = 3;
 /// Number of functions of the program that are shown.
 const USER_FRAMES: usize = 2;
 
-/// Kernel functions that every sleeping thread is in. Those that begin with one of these are left out of a stack.
+/// Begins of the names of kernel functions that every sleeping thread is in. A stack leaves such functions out.
 const SCHEDULER: [&str; 7] = [
     "__schedule",
     "schedule",
@@ -30,7 +30,7 @@ const SCHEDULER: [&str; 7] = [
     "__traceiter_",
 ];
 
-/// Kernel functions that every waker is in.
+/// The same for a waker.
 const WAKE: [&str; 7] = [
     "ttwu_",
     "try_to_wake_up",

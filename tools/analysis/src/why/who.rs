@@ -163,8 +163,8 @@ pub struct Command {
     pub blocked_ns: u64,
 }
 
-/// Returns the commands of a trace. Those that ran or waited for a CPU longest come first: a thread without work only
-/// sleeps.
+/// Returns the commands of a trace, in the order of the time in which they ran or waited for a CPU. A thread without work
+/// only sleeps, so it comes last.
 pub fn commands(all: &[Waiter]) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
     for waiter in all {

@@ -3,6 +3,7 @@
 //! Durations of a map: the begins that wait for their ends, and the values that both have.
 
 use super::program::{find_integer, WrongPart};
+use super::stacks::{KeyStacks, StackNames};
 use crate::abi::schema::Field;
 use crate::arch::word::SharedWord;
 use crate::filter::compile::FilterNames;
@@ -32,12 +33,17 @@ pub(crate) struct Durations {
 /// Number of slots of `pairs`.
 const BEGINS: usize = 1 << 14;
 
-/// Number of words that `pairs` keeps with a begin: the name of its call stack.
-const STACK_WORDS: usize = 1;
+/// Number of words that `pairs` keeps with a begin: the names of its call stacks, see [`StackNames::words`].
+fn kept_words(stacks: KeyStacks) -> usize {
+    match stacks.user {
+        true => StackNames::WORDS,
+        false => 1,
+    }
+}
 
 /// Number of words of `pairs`.
-fn pairs_words() -> usize {
-    Pairs::<SharedWord, PageWords<SharedWord>>::words(BEGINS, STACK_WORDS)
+fn pairs_words(stacks: KeyStacks) -> usize {
+    Pairs::<SharedWord, PageWords<SharedWord>>::words(BEGINS, kept_words(stacks))
 }
 
 const _: () = assert!(MAX_MATCHED == PAIR_WORDS);
@@ -52,7 +58,7 @@ struct Needed {
 
 impl Needed {
     /// [`None`]: the map measures no durations.
-    fn of(definition: &MapDefinition<'_>, has_stack: bool) -> Option<Self> {
+    fn of(definition: &MapDefinition<'_>, stacks: KeyStacks) -> Option<Self> {
         definition.begins?;
         let names = definition
             .matched
@@ -63,8 +69,8 @@ impl Needed {
             |side: LinePart<'_>| side.text.ends_with("tid") || side.text.ends_with("pid");
         let is_of_threads = is_alone && names.clone().all(is_thread);
         Some(Self {
-            begins: is_alone && !has_stack,
-            pairs: !is_of_threads || has_stack,
+            begins: is_alone && !stacks.any(),
+            pairs: !is_of_threads || stacks.any(),
             is_of_threads,
         })
     }
@@ -111,10 +117,10 @@ impl Matched {
 }
 
 impl Durations {
-    /// Makes empty tables for the durations of this map, if it has any. `has_stack`: a begin is noted with its call
-    /// stack. May sleep.
-    pub(crate) fn of(definition: &MapDefinition<'_>, has_stack: bool) -> Result<Option<Self>> {
-        let Some(needed) = Needed::of(definition, has_stack) else {
+    /// Makes empty tables for the durations of this map, if it has any. `stacks`: a begin is noted with these call
+    /// stacks. May sleep.
+    pub(crate) fn of(definition: &MapDefinition<'_>, stacks: KeyStacks) -> Result<Option<Self>> {
+        let Some(needed) = Needed::of(definition, stacks) else {
             return Ok(None);
         };
         let words = |count| PageWords::new(count, Task::current().cpu() as u32);
@@ -123,7 +129,10 @@ impl Durations {
             false => None,
         };
         let pairs = match needed.pairs {
-            true => Some(Pairs::new(words(pairs_words())?, BEGINS, STACK_WORDS)),
+            true => {
+                let words = words(pairs_words(stacks))?;
+                Some(Pairs::new(words, BEGINS, kept_words(stacks)))
+            }
             false => None,
         };
         Ok(Some(Self {
@@ -135,13 +144,13 @@ impl Durations {
     }
 
     /// Number of bytes of the tables that [`of`](Self::of) makes.
-    pub(super) fn bytes(definition: &MapDefinition<'_>, has_stack: bool) -> usize {
-        Needed::of(definition, has_stack).map_or(0, |needed| {
+    pub(super) fn bytes(definition: &MapDefinition<'_>, stacks: KeyStacks) -> usize {
+        Needed::of(definition, stacks).map_or(0, |needed| {
             let bytes = |needed, count| match needed {
                 true => PageWords::<SharedWord>::bytes(count),
                 false => 0,
             };
-            bytes(needed.begins, BEGIN_WORDS) + bytes(needed.pairs, pairs_words())
+            bytes(needed.begins, BEGIN_WORDS) + bytes(needed.pairs, pairs_words(stacks))
         })
     }
 
@@ -177,7 +186,7 @@ impl Durations {
     pub(super) fn begin_number(&self, number: u64) -> BeginResult {
         match self.begins_of(number) {
             Some((begins, number)) => begins.begin(number, self.stopwatch.read()),
-            None => self.begin_pair(&[number, 0], 0),
+            None => self.begin_pair(&[number, 0], &[]),
         }
     }
 
@@ -186,7 +195,7 @@ impl Durations {
     #[link_section = ".kprobes.text"]
     pub(super) fn end_number(&self, number: u64) -> (Option<u64>, u64) {
         let Some((begins, number)) = self.begins_of(number) else {
-            return self.end_pair(&[number, 0]).0;
+            return self.end_pair(&[number, 0], &mut []);
         };
         let end = begins.end(number, self.stopwatch.read());
         let took = end.passed.map(|passed| self.stopwatch.ns(passed));
@@ -218,33 +227,37 @@ impl Durations {
         }
     }
 
-    /// Notes the begin of a key, with the name of its call stack. Any context, NMI included.
+    /// Notes the begin of a key, with the names of its call stacks. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS], stack: u64) -> BeginResult {
+    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS], stacks: StackNames) -> BeginResult {
         let [number, other] = *key;
         match self.begins {
             Some(_) => self.begin_number(number),
-            None => self.begin_pair(&[self.name_of(number), other], stack),
+            None => self.begin_pair(&[self.name_of(number), other], &stacks.words()),
         }
     }
 
     /// Ends the latest begin of a key. Returns the nanoseconds since then, if there is one, and the number of earlier
-    /// begins of the key; and the stack of the begin. Any context, NMI included.
+    /// begins of the key; and the stacks of the begin. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn end(&self, key: &[u64; PAIR_WORDS]) -> ((Option<u64>, u64), u64) {
+    pub(super) fn end(&self, key: &[u64; PAIR_WORDS]) -> ((Option<u64>, u64), StackNames) {
         let [number, other] = *key;
-        match self.begins {
-            Some(_) => (self.end_number(number), 0),
-            None => self.end_pair(&[self.name_of(number), other]),
-        }
+        let mut stacks = StackNames::default().words();
+        let end = match self.begins {
+            Some(_) => self.end_number(number),
+            None => self.end_pair(&[self.name_of(number), other], &mut stacks),
+        };
+        (end, StackNames::of_words(stacks))
     }
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn begin_pair(&self, key: &[u64; PAIR_WORDS], stack: u64) -> BeginResult {
+    fn begin_pair(&self, key: &[u64; PAIR_WORDS], stacks: &[u64]) -> BeginResult {
         match &self.pairs {
             Some(pairs) => pairs.begin_with(key, self.stopwatch.read(), |kept| {
-                kept.iter().for_each(|word| word.store(stack));
+                for (word, stack) in kept.iter().zip(stacks) {
+                    word.store(*stack);
+                }
             }),
             None => BeginResult::Busy,
         }
@@ -252,16 +265,17 @@ impl Durations {
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn end_pair(&self, key: &[u64; PAIR_WORDS]) -> ((Option<u64>, u64), u64) {
+    fn end_pair(&self, key: &[u64; PAIR_WORDS], stacks: &mut [u64]) -> (Option<u64>, u64) {
         let now = self.stopwatch.read();
         let Some(pairs) = &self.pairs else {
-            return ((None, 0), 0);
+            return (None, 0);
         };
-        let mut stack = 0;
         let end = pairs.end_with(key, |kept| {
-            stack = kept.first().map_or(0, SharedWord::load);
+            for (stack, word) in stacks.iter_mut().zip(kept) {
+                *stack = word.load();
+            }
         });
         let took = end.since.map(|since| self.stopwatch.ns_between(since, now));
-        ((took, end.repeated), stack)
+        (took, end.repeated)
     }
 }

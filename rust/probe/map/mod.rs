@@ -11,12 +11,14 @@ mod tables;
 pub(crate) use durations::{Durations, Matched};
 pub(crate) use program::{KeyPart, MapProgram, PartReason, WrongPart};
 pub(crate) use quick::words_of;
+pub(crate) use stacks::KeyStacks;
 pub(crate) use tables::{MissedUpdate, Sums};
 
 use super::captured::LONGEST;
 use super::filter::{Filter, Now};
 use crate::arch::preempt::NoPreempt;
 use crate::channel::Ways;
+use crate::context::user_stack::{UserStacks, UserStacksUse};
 use crate::context::Moment;
 use crate::input::map::MapDefinition;
 use crate::map::table::MapShape;
@@ -34,41 +36,53 @@ use tables::{CpuTable, Tables};
 /// A map of a session: the tables that its probes update.
 pub(crate) struct Map {
     shape: MapShape,
-    /// Whether a key is a call stack.
-    has_stack: bool,
+    /// The call stacks that are keys.
+    stacks: KeyStacks,
     /// Replaced when the map is cleared.
     tables: RcuArc<Tables>,
     /// The begins without an end so far, if the map measures durations.
     durations: Option<Durations>,
     /// The gates that stop each probe of the map.
     closed: Ways,
+    /// If the user's call stack is a key.
+    user_stacks: Option<UserStacksUse>,
 }
 
 impl Map {
-    /// Makes an empty map for the CPUs that are online, which measures these durations. `has_stack`: a key is a call
-    /// stack. A [watch](hotplug::HotplugWatch) gives tables to CPUs that come online. `ENOMEM`: there is not enough
-    /// memory. May sleep.
+    /// Makes an empty map for the CPUs that are online, which measures these durations. `stacks`: the call stacks that
+    /// are keys; the user's are taken by `user_stacks`. A [watch](hotplug::HotplugWatch) gives tables to CPUs that come
+    /// online. `ENOMEM`: there is not enough memory. May sleep.
     pub(crate) fn new(
         shape: MapShape,
         durations: Option<Durations>,
-        has_stack: bool,
+        stacks: KeyStacks,
+        user_stacks: &Arc<UserStacks>,
     ) -> Result<Arc<Self>> {
+        let user_stacks = match stacks.user {
+            true => Some(user_stacks.begin_use()?),
+            false => None,
+        };
         let map = Self {
             shape,
-            has_stack,
+            stacks,
             tables: RcuArc::new(),
             durations,
             closed: Ways::closed().ok_or(ENOMEM)?,
+            user_stacks,
         };
         map.clear()?;
         Ok(Arc::new(map, GFP_KERNEL)?)
     }
 
     /// Number of bytes of the tables of such a map, for the CPUs that are online.
-    pub(crate) fn bytes(shape: &MapShape, definition: &MapDefinition<'_>, has_stack: bool) -> u64 {
+    pub(crate) fn bytes(
+        shape: &MapShape,
+        definition: &MapDefinition<'_>,
+        stacks: KeyStacks,
+    ) -> u64 {
         let cpus = NoHotplug::new().online().count();
-        let tables = Tables::bytes(shape, has_stack, cpus);
-        tables.saturating_add(Durations::bytes(definition, has_stack)) as u64
+        let tables = Tables::bytes(shape, stacks, cpus);
+        tables.saturating_add(Durations::bytes(definition, stacks)) as u64
     }
 
     /// The table of the current CPU.
@@ -87,7 +101,7 @@ impl Map {
     pub(crate) fn clear(&self) -> Result {
         // A CPU that comes online later gets a table by the watch.
         let cpus = NoHotplug::new();
-        let tables = Tables::new(self.shape, self.has_stack, &cpus)?;
+        let tables = Tables::new(self.shape, self.stacks, &cpus)?;
         self.tables.replace(Some(tables));
         Ok(())
     }
@@ -144,7 +158,7 @@ impl MapAtEvent {
     /// Makes it for an event that has this role.
     pub(crate) fn new(map: Arc<Map>, role: Role, filter: Option<Arc<Filter>>) -> Self {
         // A call stack is taken with the record.
-        let quick = match map.has_stack {
+        let quick = match map.stacks.any() {
             true => None,
             false => Quick::of(&role),
         };

@@ -3,6 +3,7 @@
 //! The program of a map at an event: finds keys and values in the event's records.
 
 use super::durations::Matched;
+use super::stacks::{KeyStacks, StackNames};
 use crate::abi::schema::{Field, Integer, Shown};
 use crate::filter::compile::{self, FilterNames};
 use crate::filter::value::Value;
@@ -18,6 +19,9 @@ const EVENT: &str = "event";
 
 /// Name of the key that is the kernel's call stack.
 const STACK: &str = "kstack";
+
+/// Name of the key that is the user's call stack.
+const USER_STACK: &str = "ustack";
 
 /// The word whose bit distinguishes signs. With this bit inverted, signed numbers have the order of unsigned ones.
 const SIGN: u64 = 1 << 63;
@@ -61,6 +65,8 @@ pub(crate) enum KeyPart {
     Bucket(MapNumber),
     /// The kernel's call stack, by its name.
     Stack,
+    /// The user's call stack, by its name; and its process, because other processes have other code at the addresses.
+    UserStack,
 }
 
 impl KeyPart {
@@ -68,6 +74,7 @@ impl KeyPart {
     pub(crate) fn words(&self) -> usize {
         match self {
             Self::Text(_, words) => *words,
+            Self::UserStack => 2,
             Self::Event | Self::Number(..) | Self::Bucket(..) | Self::Stack => 1,
         }
     }
@@ -75,7 +82,9 @@ impl KeyPart {
     /// Whether both parts have the same form, so that the words of both can be compared.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Event, Self::Event) | (Self::Stack, Self::Stack) => true,
+            (Self::Event, Self::Event)
+            | (Self::Stack, Self::Stack)
+            | (Self::UserStack, Self::UserStack) => true,
             (Self::Text(_, one), Self::Text(_, other)) => one == other,
             (Self::Number(_, one), Self::Number(_, other)) => one.shown == other.shown,
             (Self::Bucket(one), Self::Bucket(other)) => one.is_signed() == other.is_signed(),
@@ -95,7 +104,7 @@ pub(super) struct ColumnValue {
 pub(crate) struct MapProgram {
     keys: KVec<KeyPart>,
     columns: KVec<ColumnValue>,
-    has_stack: bool,
+    stacks: KeyStacks,
     /// If the map measures durations: the values that are the same at the begin.
     pub(super) matched: Option<Matched>,
 }
@@ -111,6 +120,7 @@ impl MapProgram {
             let part = match key.text {
                 EVENT => KeyPart::Event,
                 STACK => KeyPart::Stack,
+                USER_STACK => KeyPart::UserStack,
                 _ => match find(names.clone(), key)? {
                     (value, Some(integer)) => KeyPart::Number(value, integer),
                     (value, None) => KeyPart::Text(value, value.words()),
@@ -145,7 +155,10 @@ impl MapProgram {
             None => None,
         };
         Ok(Self {
-            has_stack: keys.iter().any(|key| matches!(key, KeyPart::Stack)),
+            stacks: KeyStacks {
+                kernel: keys.iter().any(|key| matches!(key, KeyPart::Stack)),
+                user: keys.iter().any(|key| matches!(key, KeyPart::UserStack)),
+            },
             keys,
             columns,
             matched,
@@ -157,10 +170,9 @@ impl MapProgram {
         &self.keys
     }
 
-    /// Whether a key is a call stack.
-    #[inline(always)]
-    pub(crate) fn has_stack(&self) -> bool {
-        self.has_stack
+    /// The call stacks that are keys.
+    pub(crate) fn stacks(&self) -> KeyStacks {
+        self.stacks
     }
 
     /// The values of the columns.
@@ -201,7 +213,7 @@ impl MapProgram {
         }
     }
 
-    /// Writes the key of a record, which has this call stack, and the numbers of its columns. [`None`]: the record lacks
+    /// Writes the key of a record, which has these call stacks, and the numbers of its columns. [`None`]: the record lacks
     /// one.
     #[inline(always)]
     pub(super) fn load(
@@ -209,7 +221,7 @@ impl MapProgram {
         event: u64,
         record: &[u8],
         now: &Now<'_>,
-        (duration, stack): (u64, u64),
+        (duration, stacks): (u64, StackNames),
         key: &mut [u64; MAX_KEY],
         numbers: &mut [u64; MAX_COLUMNS],
     ) -> Option<()> {
@@ -221,7 +233,7 @@ impl MapProgram {
                 rest = after;
                 continue;
             }
-            let (to, after) = rest.split_first_mut()?;
+            let (to, mut after) = rest.split_first_mut()?;
             *to = match part {
                 KeyPart::Number(value, _) => value.number(record, now)?,
                 KeyPart::Bucket(number) => {
@@ -231,7 +243,13 @@ impl MapProgram {
                         false => bucket::of(loaded),
                     }
                 }
-                KeyPart::Stack => stack,
+                KeyPart::Stack => stacks.kernel,
+                KeyPart::UserStack => {
+                    let (pid, others) = after.split_first_mut()?;
+                    *pid = stacks.pid;
+                    after = others;
+                    stacks.user
+                }
                 KeyPart::Event | KeyPart::Text(..) => event,
             };
             rest = after;

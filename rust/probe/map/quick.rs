@@ -136,7 +136,7 @@ impl Quick {
             KeyPart::Event => Some((Source::Constant(event), false)),
             KeyPart::Number(value, _) => Some((Source::of(value)?, false)),
             KeyPart::Text(value, words) => (*words == 2).then_some((Source::of(value)?, true)),
-            KeyPart::Bucket(_) | KeyPart::Stack => None,
+            KeyPart::Bucket(_) | KeyPart::Stack | KeyPart::UserStack => None,
         };
         let (first, second, form) = match (parts, bucket) {
             ([], None) => (Source::Zero, Source::Zero, KeyForm::Number),

@@ -3,64 +3,191 @@
 //! The call stacks that are keys of a map.
 
 use crate::arch::word::{LocalWord, SharedWord};
+use crate::context::user_stack::UserStacksUse;
 use crate::context::Moment;
-use crate::map::stacks::{Stacks, STACK_WORDS};
+use crate::map::stacks::{NamedStack, Stacks};
 use crate::sys::args::Task;
 use crate::sys::page_words::PageWords;
-use crate::sys::stack::{CallStack, DEPTH};
+use crate::sys::stack::{self, CallStack};
+use crate::sys::user_stack::{self, UserStack};
 use kernel::prelude::*;
 
-const _: () = assert!(DEPTH == STACK_WORDS);
-
-/// Maximum number of stacks of a map.
+/// Maximum number of stacks of a kind in a map.
 const MOST: usize = 1 << 14;
 
-/// The distinct stacks of a map. Large: half a KiB for each.
-pub(super) struct MapStacks(Stacks<SharedWord, PageWords<SharedWord>>);
+/// The call stacks that are keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyStacks {
+    /// The kernel's.
+    pub(crate) kernel: bool,
+    /// The user's.
+    pub(crate) user: bool,
+}
+
+impl KeyStacks {
+    /// Whether there is any.
+    #[inline(always)]
+    pub(crate) fn any(self) -> bool {
+        self.kernel || self.user
+    }
+}
+
+/// The call stacks of an event, by name. 0: the map has no such key.
+#[derive(Clone, Copy, Default)]
+pub(super) struct StackNames {
+    pub(super) kernel: u64,
+    pub(super) user: u64,
+    /// The process of the user's stack, in the initial namespace. 0: the stack is empty.
+    pub(super) pid: u64,
+}
+
+impl StackNames {
+    /// Number of words.
+    pub(super) const WORDS: usize = 3;
+
+    /// The words. The first one suffices if only the kernel's stack is a key.
+    #[inline(always)]
+    pub(super) fn words(self) -> [u64; Self::WORDS] {
+        [self.kernel, self.user, self.pid]
+    }
+
+    /// The names of these words.
+    #[inline(always)]
+    pub(super) fn of_words([kernel, user, pid]: [u64; Self::WORDS]) -> Self {
+        Self { kernel, user, pid }
+    }
+}
+
+/// Distinct stacks of a kind.
+struct StackTable(Stacks<SharedWord, PageWords<SharedWord>>);
+
+impl StackTable {
+    /// Makes an empty table for this many stacks, at most [`MOST`], of `room` addresses. May sleep.
+    fn new(slots: usize, room: usize) -> Result<Self> {
+        let words = PageWords::new(Self::words(slots, room), Task::current().cpu() as u32)?;
+        Ok(Self(Stacks::new(words, slots.min(MOST), room)))
+    }
+
+    fn words(slots: usize, room: usize) -> usize {
+        Stacks::<SharedWord, PageWords<SharedWord>>::words(slots.min(MOST), room)
+    }
+
+    fn bytes(slots: usize, room: usize) -> usize {
+        PageWords::<SharedWord>::bytes(Self::words(slots, room))
+    }
+}
+
+/// The distinct stacks of a map. Large: for each slot half a KiB of the kernel's, and one KiB of the user's.
+pub(super) struct MapStacks {
+    kernel: Option<StackTable>,
+    user: Option<StackTable>,
+}
 
 impl MapStacks {
-    /// Makes an empty table for this many stacks, at most [`MOST`]. May sleep.
-    pub(super) fn new(slots: usize) -> Result<Self> {
-        let words = PageWords::new(Self::words(slots), Task::current().cpu() as u32)?;
-        Ok(Self(Stacks::new(words, slots.min(MOST))))
+    /// Makes empty tables of these kinds for this many stacks, at most [`MOST`]. May sleep.
+    pub(super) fn new(keys: KeyStacks, slots: usize) -> Result<Self> {
+        let table = |is_key, room| match is_key {
+            true => StackTable::new(slots, room).map(Some),
+            false => Ok(None),
+        };
+        Ok(Self {
+            kernel: table(keys.kernel, stack::DEPTH)?,
+            user: table(keys.user, user_stack::DEPTH)?,
+        })
     }
 
-    fn words(slots: usize) -> usize {
-        Stacks::<SharedWord, PageWords<SharedWord>>::words(slots.min(MOST))
+    /// Number of bytes of the tables that [`new`](Self::new) makes.
+    pub(super) fn bytes(keys: KeyStacks, slots: usize) -> usize {
+        let bytes = |is_key, room| match is_key {
+            true => StackTable::bytes(slots, room),
+            false => 0,
+        };
+        bytes(keys.kernel, stack::DEPTH).saturating_add(bytes(keys.user, user_stack::DEPTH))
     }
 
-    /// Number of bytes of the table that [`new`](Self::new) makes.
-    pub(super) fn bytes(slots: usize) -> usize {
-        PageWords::<SharedWord>::bytes(Self::words(slots))
-    }
-
-    /// Takes the kernel's call stack, and returns its name. `takes` is a word of the CPU, 1 while one of its contexts
-    /// takes a stack. [`None`]: there is no room, or this is an event of the unwinder or of an interrupt meanwhile. Any
-    /// context, NMI included.
-    #[inline(never)]
-    #[link_section = ".kprobes.text"]
-    pub(super) fn take(&self, takes: &LocalWord, now: Moment<'_>) -> Option<u64> {
+    /// Takes the call stacks, and returns their names. `takes` is a word of the CPU, 1 while one of its contexts takes a
+    /// stack. `user_stacks` is needed for the user's. [`None`]: there is no room, or this is an event of the unwinder or of
+    /// an interrupt meanwhile. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn take(
+        &self,
+        takes: &LocalWord,
+        user_stacks: Option<&UserStacksUse>,
+        now: Moment<'_>,
+    ) -> Option<StackNames> {
         // A nested context leaves the word as it is.
         if takes.load() != 0 {
             return None;
         }
         takes.store(1);
-        let mut stack = CallStack::new();
-        stack.take_kernel(now.stack(), now.guard);
-        let name = self.0.name(stack.addresses());
+        let names = self.names(user_stacks, now);
         takes.store(0);
-        name
+        names
     }
 
-    /// Whether a stack has this name. Any context, NMI included.
+    #[inline(always)]
+    fn names(&self, user_stacks: Option<&UserStacksUse>, now: Moment<'_>) -> Option<StackNames> {
+        let mut names = StackNames::default();
+        if let Some(table) = &self.kernel {
+            names.kernel = table.take_kernel(now)?;
+        }
+        if let (Some(table), Some(user_stacks)) = (&self.user, user_stacks) {
+            (names.user, names.pid) = table.take_user(user_stacks, now)?;
+        }
+        Some(names)
+    }
+
+    /// Whether stacks have these names. Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    pub(super) fn has(&self, name: u64) -> bool {
-        self.0.has(name)
+    pub(super) fn has(&self, names: &StackNames) -> bool {
+        let has = |table: &Option<StackTable>, name| match table {
+            Some(table) => table.0.has(name),
+            None => true,
+        };
+        has(&self.kernel, names.kernel) && has(&self.user, names.user)
     }
 
-    /// The addresses of the stack with a name, the innermost first.
-    pub(super) fn find(&self, name: u64) -> Option<impl Iterator<Item = u64> + use<'_>> {
-        self.0.find(name)
+    /// The kernel's stack with a name, the innermost address first.
+    pub(super) fn kernel(
+        &self,
+        name: u64,
+    ) -> Option<NamedStack<impl Iterator<Item = u64> + use<'_>>> {
+        self.kernel.as_ref()?.0.find(name)
+    }
+
+    /// As [`kernel`](Self::kernel), for the user's stack.
+    pub(super) fn user(
+        &self,
+        name: u64,
+    ) -> Option<NamedStack<impl Iterator<Item = u64> + use<'_>>> {
+        self.user.as_ref()?.0.find(name)
+    }
+}
+
+// Functions of their own, so that the stacks are not on the CPU's stack together.
+impl StackTable {
+    /// Takes the kernel's call stack, and returns its name. Any context, NMI included.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take_kernel(&self, now: Moment<'_>) -> Option<u64> {
+        let mut stack = CallStack::new();
+        stack.take_kernel(now.stack(), now.guard);
+        self.0.name(stack.addresses(), 0)
+    }
+
+    /// Takes the user's call stack, and returns its name and the process. Any context, NMI included.
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn take_user(&self, user_stacks: &UserStacksUse, now: Moment<'_>) -> Option<(u64, u64)> {
+        let mut stack = UserStack::new();
+        user_stacks.take(&mut stack, now.guard);
+        // Threads of the kernel have one key.
+        let pid = match stack.addresses() {
+            [] => 0,
+            _ => Task::current().tgid() as u32,
+        };
+        let name = self.0.name(stack.addresses(), stack.end)?;
+        Some((name, pid.into()))
     }
 }

@@ -4,11 +4,12 @@
 
 use super::durations::Matched;
 use super::program::MapProgram;
-use super::stacks::MapStacks;
+use super::stacks::{KeyStacks, MapStacks, StackNames};
 use super::Map;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::LocalWord;
 use crate::map::pairs::BeginResult;
+use crate::map::stacks::NamedStack;
 use crate::map::table::{MapEntry, MapShape, Table, MAX_COLUMNS, MAX_KEY};
 use crate::probe::filter::Now;
 use crate::sys::cpu::{self, NoHotplug};
@@ -68,11 +69,20 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// The addresses of the call stack with a name, the innermost first.
+    /// The addresses of the kernel's call stack with a name, the innermost first.
     pub(crate) fn stack(&self, name: u64) -> impl Iterator<Item = u64> + use<'_> {
         let stacks = self.tables.stacks.as_ref();
-        let found = stacks.and_then(|stacks| stacks.find(name));
-        found.into_iter().flatten()
+        let found = stacks.and_then(|stacks| stacks.kernel(name));
+        found.into_iter().flat_map(|found| found.addresses)
+    }
+
+    /// The user's call stack with a name, the innermost address first. Its end is a
+    /// [`StackEnd`](crate::unwind::end::StackEnd).
+    pub(crate) fn user_stack(
+        &self,
+        name: u64,
+    ) -> Option<NamedStack<impl Iterator<Item = u64> + use<'_>>> {
+        self.tables.stacks.as_ref()?.user(name)
     }
 
     /// Number of events that were missed for this reason.
@@ -82,11 +92,11 @@ impl Sums {
 }
 
 impl Tables {
-    /// Makes empty tables for the CPUs that are online, `cpus`. `has_stack`: a key is a call stack. `ENOMEM`: there is
-    /// not enough memory. May sleep.
-    pub(super) fn new(shape: MapShape, has_stack: bool, cpus: &NoHotplug) -> Result<Arc<Self>> {
-        let stacks = match has_stack {
-            true => Some(MapStacks::new(shape.slots())?),
+    /// Makes empty tables for the CPUs that are online, `cpus`. `stacks`: the call stacks that are keys. `ENOMEM`: there
+    /// is not enough memory. May sleep.
+    pub(super) fn new(shape: MapShape, stacks: KeyStacks, cpus: &NoHotplug) -> Result<Arc<Self>> {
+        let stacks = match stacks.any() {
+            true => Some(MapStacks::new(stacks, shape.slots())?),
             false => None,
         };
         let tables = Self {
@@ -103,11 +113,8 @@ impl Tables {
     }
 
     /// Number of bytes of the tables that [`new`](Self::new) makes for so many CPUs.
-    pub(super) fn bytes(shape: &MapShape, has_stack: bool, cpus: usize) -> usize {
-        let stacks = match has_stack {
-            true => MapStacks::bytes(shape.slots()),
-            false => 0,
-        };
+    pub(super) fn bytes(shape: &MapShape, stacks: KeyStacks, cpus: usize) -> usize {
+        let stacks = MapStacks::bytes(stacks, shape.slots());
         let tables = PageWords::<LocalWord>::bytes(shape.words()).saturating_mul(cpus);
         tables.saturating_add(stacks)
     }
@@ -235,26 +242,26 @@ impl CpuTable {
         record: &[u8],
         now: &Now<'_>,
     ) {
-        let mut measured = (0, 0);
+        let mut measured = (0, StackNames::default());
         if let (Some(durations), Some(matched)) = (&map.durations, &program.matched) {
             let Some(key) = matched.load(record, now) else {
                 return self.count(MissedUpdate::Lacking);
             };
-            let (end, stack) = durations.end(&key);
+            let (end, names) = durations.end(&key);
             measured = match self.ended(end) {
-                Some(duration) => (duration, stack),
+                Some(duration) => (duration, names),
                 None => return,
             };
             // The stack of a begin is gone if the map was cleared since.
             if stacks.is_some_and(
                 #[inline(always)]
-                |stacks| !stacks.has(stack),
+                |stacks| !stacks.has(&names),
             ) {
                 return self.count(MissedUpdate::Stackless);
             }
         } else if let Some(stacks) = stacks {
-            measured.1 = match stacks.take(&self.takes_stack, now.0) {
-                Some(name) => name,
+            measured.1 = match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
+                Some(names) => names,
                 None => return self.count(MissedUpdate::Stackless),
             };
         }
@@ -280,12 +287,12 @@ impl CpuTable {
         let Some(key) = matched.load(record, now) else {
             return self.count(MissedUpdate::Lacking);
         };
-        let stack = match stacks {
-            Some(stacks) => stacks.take(&self.takes_stack, now.0),
-            None => Some(0),
+        let names = match stacks {
+            Some(stacks) => stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0),
+            None => Some(StackNames::default()),
         };
-        match stack {
-            Some(stack) => self.begun(durations.begin(&key, stack)),
+        match names {
+            Some(names) => self.begun(durations.begin(&key, names)),
             None => self.count(MissedUpdate::Stackless),
         }
     }

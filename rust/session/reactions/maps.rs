@@ -172,8 +172,8 @@ impl Session {
             let at = definition.keys.map_or(0, |keys| keys.at);
             wrong(at, format_args!("the key has more than 64 bytes"))
         })?;
-        let has_stack = program.has_stack();
-        let bytes = Map::bytes(&shape, definition, has_stack);
+        let stacks = program.stacks();
+        let bytes = Map::bytes(&shape, definition, stacks);
         let of_all = known.0.iter().map(|map| map.bytes).sum::<u64>();
         if of_all.saturating_add(bytes) > MAX_BYTES {
             self.refuse(fmt!(
@@ -181,7 +181,8 @@ impl Session {
             ));
             return Err(ENOSPC);
         }
-        let map = Map::new(shape, Durations::of(definition, has_stack)?, has_stack)?;
+        let durations = Durations::of(definition, stacks)?;
+        let map = Map::new(shape, durations, stacks, &self.shared.user_stacks)?;
         let watch = HotplugWatch::new(&self.shared.map_hotplug, map.clone())?;
         let mut probes = AttachedProbes::new(&self.sources);
         for ((place, event), program) in (0..).zip(&events).zip(&programs) {
@@ -391,7 +392,7 @@ impl NamedMap {
                 sums.missed(MissedUpdate::Dropped)
             )?;
         }
-        if self.program.has_stack() {
+        if self.program.stacks().any() {
             writeln!(out, "stackless {}", sums.missed(MissedUpdate::Stackless))?;
         }
         for key in definition.keys.into_iter().flat_map(LinePart::items) {
@@ -439,6 +440,10 @@ impl NamedMap {
                 out.write_str(event.name())?;
             }
             KeyPart::Stack => write_stack(sums.stack(number), out)?,
+            KeyPart::UserStack => {
+                let pid = *own.last().ok_or(EINVAL)?;
+                write_user_stack(sums, number, pid, out)?;
+            }
             KeyPart::Number(_, integer) => write_number(number, integer.shown, out)?,
             KeyPart::Bucket(of) if of.is_signed() => {
                 let last = bucket::last_signed(number);
@@ -506,6 +511,21 @@ fn write_stack(addresses: impl Iterator<Item = u64>, out: &mut Text) -> core::fm
         before = ";";
     }
     out.write_str(if before.is_empty() { "-" } else { "" })
+}
+
+/// Writes the user's call stack with a name, of a process: `PID:END:` and its addresses, the innermost first, with `;`
+/// between them; `-` if there is none.
+fn write_user_stack(sums: &Sums, name: u64, pid: u64, out: &mut Text) -> core::fmt::Result {
+    let Some(stack) = sums.user_stack(name).filter(|_| pid != 0) else {
+        return out.write_str("-");
+    };
+    write!(out, "{pid}:{}:", stack.end)?;
+    let mut before = "";
+    for address in stack.addresses {
+        write!(out, "{before}0x{address:x}")?;
+        before = ";";
+    }
+    Ok(())
 }
 
 /// Writes a text up to its NUL, in quotes. White space, quotes, backslashes, control characters and bytes that are not

@@ -194,8 +194,8 @@ pub fn an_end_beside_a_begin() {
 type SharedStacks = Stacks<SharedWord, Box<[SharedWord]>>;
 
 fn stacks() -> SharedStacks {
-    let words = (0..SharedStacks::words(2)).map(|_| SharedWord(AtomicU64::new(0)));
-    Stacks::new(words.collect(), 2)
+    let words = (0..SharedStacks::words(2, 2)).map(|_| SharedWord(AtomicU64::new(0)));
+    Stacks::new(words.collect(), 2, 2)
 }
 
 /// Two CPUs name the same stack, and see the whole stack of each name.
@@ -206,12 +206,12 @@ pub fn two_cpus_name_a_stack() {
         let stacks = Arc::new(stacks());
         let other = {
             let stacks = stacks.clone();
-            loom::thread::spawn(move || stacks.name(&known))
+            loom::thread::spawn(move || stacks.name(&known, 1))
         };
-        let mine = stacks.name(&known);
+        let mine = stacks.name(&known, 1);
         let found: Option<Vec<u64>> = mine
             .and_then(|name| stacks.find(name))
-            .map(Iterator::collect);
+            .map(|found| found.addresses.collect());
         let theirs = other.join().unwrap();
         assert!(mine.is_some() && mine == theirs, "two names of a stack");
         assert_eq!(found.as_deref(), Some(&known[..]));

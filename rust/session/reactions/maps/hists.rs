@@ -257,7 +257,7 @@ impl NamedMap {
         let is_signed = match part {
             KeyPart::Number(_, integer) => integer.shown == Shown::Signed,
             KeyPart::Bucket(number) => number.is_signed(),
-            KeyPart::Event | KeyPart::Text(..) | KeyPart::Stack => false,
+            KeyPart::Event | KeyPart::Text(..) | KeyPart::Stack | KeyPart::UserStack => false,
         };
         let words = |entry: &MapEntry| entry.key.into_iter().skip(first).take(part.words());
         match part {

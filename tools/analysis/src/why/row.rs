@@ -15,6 +15,8 @@ use terminal::printable;
 const BELOW: usize = 4;
 /// Part of a cause, in percent, below which the text leaves its causes out.
 const LEAST: u64 = 3;
+/// Part of all waits below which the text leaves causes of a cause out.
+const LEAST_SHARE: f64 = 0.005;
 /// Number of names that a list in the text has.
 const NAMES: usize = 3;
 
@@ -332,7 +334,8 @@ impl Row {
         let least = self.total_ns / 100 * LEAST;
         let most = if is_all { usize::MAX } else { BELOW };
         let rows = self.causes.iter().take(most);
-        for row in rows.filter(|row| is_all || row.total_ns >= least) {
+        let is_large = |row: &&Self| row.total_ns >= least && row.share >= LEAST_SHARE;
+        for row in rows.filter(|row| is_all || is_large(row)) {
             row.lines(depth + 1, is_all, lines);
         }
     }

@@ -3,27 +3,35 @@
 //! Tables and histograms of maps: of those that were recorded with a trace (`--maps`), and of live ones.
 
 use super::{Analysis, Answer, Missing};
+use ctf::Metadata;
 use serde_json::{json, Map, Value as Json};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
-use store::maps::{self, MapKey, MapRow, MapTable, Unpaired, STACK};
+use store::maps::{self, MapKey, MapRow, MapTable, Unpaired, STACK, USER_STACK};
+use symbols::Symbols;
 use terminal::{printable, say};
-use uuid::Uuid;
 
 /// Characters of the longest bar of a histogram.
 const BAR: usize = 40;
+
+/// The line between two call stacks of a row.
+const BETWEEN_STACKS: &str = "--";
 
 /// The maps that were recorded with a trace.
 pub struct Maps(Vec<MapTable>);
 
 impl Maps {
     /// Reads the maps of the trace in `dir`. If it has none, returns an error.
-    pub fn new(dir: &Path, uuid: Uuid) -> Result<Self, Missing> {
-        let mut tables = maps::read(dir, uuid).unwrap_or_else(|error| {
+    pub fn new(dir: &Path, metadata: &Metadata) -> Result<Self, Missing> {
+        let mut tables = maps::read(dir, metadata.uuid).unwrap_or_else(|error| {
             say(error);
             Vec::new()
         });
+        let has_stacks = |table: &MapTable| table.user_stacks().next().is_some();
+        if tables.iter().any(has_stacks) {
+            Symbols::of(dir, metadata).name_maps(&mut tables);
+        }
         tables.iter_mut().for_each(|table| sort(table, None));
         match tables.is_empty() {
             false => Ok(Self(tables)),
@@ -139,7 +147,7 @@ pub fn object(table: &MapTable) -> Json {
         for (name, key) in table.keys.iter().zip(&row.keys) {
             let value = match key {
                 MapKey::Number(number) => number_value(*number),
-                MapKey::Text(text) => json!(text),
+                MapKey::Text(_) | MapKey::UserStack(_) => json!(key.to_string()),
             };
             object.insert(name.clone(), value);
         }
@@ -190,29 +198,35 @@ pub fn write(table: &MapTable, rows: usize, out: &mut String) -> fmt::Result {
     if let Some(value) = &table.hist {
         return histograms(table, value, rows, out);
     }
-    // A call stack follows its row, a place a line.
-    let stack = table.keys.iter().position(|key| key == STACK);
-    let beside = |(at, _): &(usize, _)| Some(*at) != stack;
-    let keys = table.keys.iter().enumerate().filter(beside);
-    let names = keys.map(|(_, name)| name);
+    // Call stacks follow their row, a place a line.
+    let is_stack = |name: &String| name == STACK || name == USER_STACK;
+    let names = table.keys.iter().filter(|name| !is_stack(name));
     let heading = table.columns.iter().chain(names).cloned().collect();
     let rows_shown = table.rows.iter().take(rows);
+    let keys_of = |row: &MapRow, of_stacks: bool| -> Vec<String> {
+        let keys = table.keys.iter().zip(&row.keys);
+        let keys = keys.filter(|(name, _)| is_stack(name) == of_stacks);
+        keys.map(|(_, key)| key_text(key)).collect()
+    };
     let lines = rows_shown.clone().map(|row| {
-        let keys = row.keys.iter().enumerate();
-        let keys = keys.filter(|(at, _)| Some(*at) != stack);
-        let keys = keys.map(|(_, key)| key_text(key));
+        let keys = keys_of(row, false);
         let numbers = row.numbers.iter().map(i128::to_string);
         numbers.chain(keys).collect()
     });
     let lines: Vec<Vec<String>> = [heading].into_iter().chain(lines).collect();
     let mut text = String::new();
     columns(&lines, table.columns.len(), &mut text)?;
-    let mut stacks = rows_shown.filter_map(|row| Some(key_text(row.keys.get(stack?)?)));
-    for (at, line) in text.lines().enumerate() {
+    let stacks = [Vec::new()].into_iter();
+    let stacks = stacks.chain(rows_shown.map(|row| keys_of(row, true)));
+    for (line, stacks) in text.lines().zip(stacks) {
         writeln!(out, "{line}")?;
-        let stack = if at == 0 { None } else { stacks.next() };
-        for place in stack.iter().flat_map(|stack| stack.split(';')) {
-            writeln!(out, "    {place}")?;
+        for (at, stack) in stacks.iter().enumerate() {
+            if at > 0 {
+                writeln!(out, "    {BETWEEN_STACKS}")?;
+            }
+            for place in stack.split(';') {
+                writeln!(out, "    {place}")?;
+            }
         }
     }
     more(table.rows.len(), rows, out)
@@ -328,6 +342,18 @@ comm n count
         assert_eq!(text, all);
         assert_eq!(warnings(&tables[0]).len(), 1);
         assert_eq!(object(&tables[0])["stackless"], 2);
+    }
+
+    #[test]
+    fn two_stacks_follow_their_rows() {
+        let text = "map m e by kstack,comm,ustack\noverflow 0\nlacking 0\nstackless 0\nkstack comm ustack count\n\
+            f;g \"a\" 7:0:0x10;0x20 12\nh \"b\" - 3\n";
+        let tables = maps::parse(text).unwrap();
+        let mut text = String::new();
+        write(&tables[0], 9, &mut text).unwrap();
+        let all = "count  comm\n   12  a\n    f\n    g\n    --\n    7:0:0x10\n    0x20\n    3  b\n    h\n    --\n    -\n";
+        assert_eq!(text, all);
+        assert_eq!(object(&tables[0])["rows"][0]["ustack"], "7:0:0x10;0x20");
     }
 
     #[test]

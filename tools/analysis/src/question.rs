@@ -86,7 +86,7 @@ impl Question {
             Self::Io => Box::new(Io::new(catalogue)?),
             Self::Locks => Box::new(Locks::new(catalogue)?),
             Self::Profile => Box::new(Profile::new(catalogue, dir)?),
-            Self::Maps => Box::new(Maps::new(dir, catalogue.metadata().uuid)?),
+            Self::Maps => Box::new(Maps::new(dir, catalogue.metadata())?),
             Self::Aux => Box::new(Aux::new(catalogue, dir)?),
             Self::CriticalPath { tid, to } => Box::new(CriticalPath::new(catalogue, tid, to)?),
         })

@@ -24,6 +24,11 @@ impl Session {
         self.set_map(line)
     }
 
+    /// Whether a map has the user's call stack as a key.
+    pub fn has_map_of_user_stacks(&self) -> Result<bool> {
+        Ok(self.read("set_map")?.lines().any(maps::has_user_stack))
+    }
+
     /// Removes the entries of all maps.
     pub fn clear_maps(&self) -> Result<()> {
         self.replace("maps", "")

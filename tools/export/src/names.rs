@@ -11,8 +11,8 @@ use ctf::{Event, EventLayout};
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
-use store::Trace;
-use symbols::{Names, Place, Recorded, Servers, Side, Stacks, Symbols};
+use store::{maps, Trace};
+use symbols::{Frame, Names, Place, Recorded, Servers, Side, Stacks, Symbols};
 use system::access::Access;
 use terminal::progress;
 
@@ -30,8 +30,8 @@ struct Functions {
     nameless: Nameless,
 }
 
-/// Saves the names of functions beside the trace in `dir`, which has its mappings already: functions in call stacks, and
-/// functions that events are about. `recorded` has the code of the time of the recording; without it, only functions of
+/// Saves the names of functions beside the trace in `dir`, which has its mappings and maps already: functions in call
+/// stacks, and functions that events are about. `recorded` has the code of the time of the recording; without it, only functions of
 /// the running kernel have names. If this machine lacks symbols of a program, the function requests them from `servers`.
 /// Returns what is missing.
 pub fn save_names(
@@ -74,6 +74,13 @@ pub fn save_names(
     });
     pass::read(&trace, &choice, chosen, &mut functions, none, progress)?;
     bar.finish_and_clear();
+    for table in maps::read(dir, trace.metadata.uuid)? {
+        for stack in table.user_stacks() {
+            for frame in Frame::of_user(stack) {
+                functions.of_thread(stack.pid.into(), u64::MAX, frame.code());
+            }
+        }
+    }
     functions.names.save(dir, trace.metadata.uuid, access)?;
     Ok(functions.nameless)
 }
@@ -93,16 +100,19 @@ impl Functions {
     }
 
     fn user(&mut self, now: &Now<'_>, code: u64) {
-        let Some(task) = now.task else {
-            return;
-        };
+        if let Some(task) = now.task {
+            self.of_thread(task.tid, now.ns, code);
+        }
+    }
+
+    fn of_thread(&mut self, tid: i64, ns: u64, code: u64) {
         let Some(Place {
             file,
             function,
             offset,
             inlined,
             is_gone,
-        }) = self.symbols.user(task.tid, now.ns, code)
+        }) = self.symbols.user(tid, ns, code)
         else {
             return;
         };

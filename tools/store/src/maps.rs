@@ -4,6 +4,8 @@
 
 use crate::beside::{Lines, MAPS};
 use rtrace_input::map::{LinePart, MapLine};
+use std::cmp::Reverse;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::io::BufRead;
 use std::path::Path;
 use system::access::Access;
@@ -67,6 +69,76 @@ const COUNT: &str = "count";
 /// The name of the key that is the kernel's call stack.
 pub const STACK: &str = "kstack";
 
+/// The name of the key that is the user's call stack.
+pub const USER_STACK: &str = "ustack";
+
+/// Whether the map that this line of `set_map` defines has the key [`USER_STACK`].
+pub fn has_user_stack(line: &str) -> bool {
+    match MapLine::parse(line.trim()) {
+        Ok(MapLine::Define(map)) => items(map.keys).any(|key| key == USER_STACK),
+        _ => false,
+    }
+}
+
+impl MapTable {
+    /// The user's call stacks in the keys whose functions have no names yet.
+    pub fn user_stacks(&self) -> impl Iterator<Item = &UserStack> {
+        let keys = self.rows.iter().flat_map(|row| &row.keys);
+        keys.filter_map(|key| match key {
+            MapKey::UserStack(stack) => Some(stack),
+            MapKey::Number(_) | MapKey::Text(_) => None,
+        })
+    }
+
+    /// Gives names to the functions of the user's call stacks: `name` returns them as a text, in the form of the kernel's
+    /// stacks. Rows that then have the same keys become one row.
+    pub fn name_user_stacks(&mut self, mut name: impl FnMut(&UserStack) -> String) {
+        let mut rows: BTreeMap<_, Vec<i128>> = BTreeMap::new();
+        for MapRow {
+            mut keys,
+            bucket,
+            numbers,
+        } in std::mem::take(&mut self.rows)
+        {
+            for key in &mut keys {
+                if let MapKey::UserStack(stack) = key {
+                    *key = MapKey::Text(name(stack));
+                }
+            }
+            match rows.entry((keys, bucket)) {
+                Entry::Vacant(entry) => drop(entry.insert(numbers)),
+                Entry::Occupied(mut known) => {
+                    let known = known.get_mut().iter_mut().zip(&self.columns);
+                    for ((known, column), number) in known.zip(numbers) {
+                        *known = joined(column, *known, number);
+                    }
+                }
+            }
+        }
+        let rows = rows.into_iter();
+        let rows = rows.map(|((keys, bucket), numbers)| MapRow {
+            keys,
+            bucket,
+            numbers,
+        });
+        self.rows = rows.collect();
+        self.rows
+            .sort_by_key(|row| Reverse(row.numbers.first().copied()));
+    }
+}
+
+/// The number in a column for two rows together.
+fn joined(column: &str, one: i128, other: i128) -> i128 {
+    if column.starts_with("min(") {
+        one.min(other)
+    } else if column.starts_with("max(") {
+        one.max(other)
+    } else {
+        // As in the kernel's numbers.
+        (one + other).clamp(i64::MIN.into(), u64::MAX.into())
+    }
+}
+
 /// Begins and ends of durations without the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unpaired {
@@ -96,6 +168,45 @@ pub enum MapKey {
     Number(i128),
     /// A text, or a number that is not written in decimal.
     Text(String),
+    /// A user's call stack whose functions have no names yet.
+    UserStack(UserStack),
+}
+
+/// A user's call stack.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UserStack {
+    /// The process.
+    pub pid: u32,
+    /// The reason why it ends, as in a trace.
+    pub end: u8,
+    /// The innermost address, then the addresses to which the functions return.
+    pub addresses: Vec<u64>,
+}
+
+impl UserStack {
+    /// Parses `PID:END:ADDRESS;ADDRESS...`.
+    fn parse(word: &str) -> Option<Self> {
+        let (pid, rest) = word.split_once(':')?;
+        let (end, addresses) = rest.split_once(':')?;
+        let address = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+        let addresses = addresses.split(';').filter(|word| !word.is_empty());
+        Some(Self {
+            pid: pid.parse().ok()?,
+            end: end.parse().ok()?,
+            addresses: addresses.map(address).collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl std::fmt::Display for UserStack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:", self.pid, self.end)?;
+        for (place, address) in self.addresses.iter().enumerate() {
+            let before = if place == 0 { "" } else { ";" };
+            write!(f, "{before}{address:#x}")?;
+        }
+        Ok(())
+    }
 }
 
 impl std::fmt::Display for MapKey {
@@ -103,6 +214,7 @@ impl std::fmt::Display for MapKey {
         match self {
             Self::Number(number) => write!(f, "{number}"),
             Self::Text(text) => f.write_str(text),
+            Self::UserStack(stack) => write!(f, "{stack}"),
         }
     }
 }
@@ -151,7 +263,8 @@ fn table(line: &str, lines: &mut Lines<impl BufRead>) -> Result<MapTable> {
         }),
         None => None,
     };
-    let stackless = match keys.iter().any(|key| key == STACK) {
+    let is_stack = |key: &String| key == STACK || key == USER_STACK;
+    let stackless = match keys.iter().any(is_stack) {
         true => Some(counter(lines, "stackless")?),
         false => None,
     };
@@ -164,7 +277,7 @@ fn table(line: &str, lines: &mut Lines<impl BufRead>) -> Result<MapTable> {
     loop {
         match lines.head()? {
             "" => break,
-            line => match row(line, keys.len(), hist.is_some(), columns.len()) {
+            line => match row(line, &keys, hist.is_some(), columns.len()) {
                 Some(row) => rows.push(row),
                 None => return Err(lines.wrong(format!("expected an entry of `{heading}`"))),
             },
@@ -197,9 +310,14 @@ fn items(part: Option<LinePart<'_>>) -> impl Iterator<Item = String> + '_ {
     items.map(|item| item.text.to_owned())
 }
 
-fn row(line: &str, keys: usize, has_bucket: bool, columns: usize) -> Option<MapRow> {
+fn row(line: &str, keys: &[String], has_bucket: bool, columns: usize) -> Option<MapRow> {
     let mut words = line.split(' ');
-    let of_keys = words.by_ref().take(keys).map(key);
+    let of_keys = keys.iter().zip(words.by_ref());
+    let of_keys = of_keys.map(|(name, word)| match (name.as_str(), word) {
+        (USER_STACK, "-") => key(word),
+        (USER_STACK, _) => UserStack::parse(word).map(MapKey::UserStack),
+        _ => key(word),
+    });
     let of_keys: Vec<_> = of_keys.collect::<Option<_>>()?;
     let bucket = match has_bucket {
         true => {
@@ -209,7 +327,7 @@ fn row(line: &str, keys: usize, has_bucket: bool, columns: usize) -> Option<MapR
         false => None,
     };
     let numbers = numbers(words, columns)?;
-    (of_keys.len() == keys).then_some(MapRow {
+    (of_keys.len() == keys.len()).then_some(MapRow {
         keys: of_keys,
         bucket,
         numbers,
@@ -361,6 +479,61 @@ count max(duration)
                 "{wrong}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn user_stacks_get_names() {
+        let text = "\
+map u e by ustack,comm sum(n) min(n) max(n)
+overflow 0 0 0 0
+lacking 0
+stackless 1
+ustack comm count sum(n) min(n) max(n)
+12:0:0x10;0x2a \"a\" 3 9 2 4
+13:0:0x10;0x2a \"a\" 4 8 1 3
+12:2:0x10 \"a\" 2 3 1 2
+- \"b\" 1 1 1 1
+
+";
+        let mut tables = parse(text).unwrap();
+        let table = &mut tables[0];
+        let stacks: Vec<_> = table.user_stacks().cloned().collect();
+        let stack = UserStack {
+            pid: 12,
+            end: 2,
+            addresses: vec![0x10],
+        };
+        assert_eq!((stacks.len(), &stacks[2]), (3, &stack));
+        assert_eq!(table.rows[0].keys[0].to_string(), "12:0:0x10;0x2a");
+        assert_eq!(table.stackless, Some(1));
+        // Two processes of one program, and a stack that is cut.
+        table.name_user_stacks(|stack| format!("f{}", stack.addresses.len()));
+        let row = |stack: &str, comm: &str, numbers: [i128; 4]| MapRow {
+            keys: [stack, comm].map(|key| MapKey::Text(key.to_owned())).into(),
+            bucket: None,
+            numbers: numbers.into(),
+        };
+        let rows = [
+            row("f2", "a", [7, 17, 1, 4]),
+            row("f1", "a", [2, 3, 1, 2]),
+            row("-", "b", [1, 1, 1, 1]),
+        ];
+        assert_eq!(table.rows, rows);
+        assert_eq!(table.user_stacks().count(), 0);
+        for wrong in [
+            "x",
+            "12:0x10",
+            "12:0:10",
+            "12:300:0x10",
+            "-1:0:0x10",
+            "1:0:0x10;g",
+        ] {
+            let row = format!("{wrong} 1\n\n");
+            let head = "map u e by ustack\noverflow 0\nlacking 0\nstackless 0\nustack count\n";
+            assert!(parse(&format!("{head}{row}")).is_err(), "{wrong}");
+        }
+        assert!(has_user_stack("m a:b by comm,ustack if x == 1"));
+        assert!(!has_user_stack("m a:b by kstack if ustack == 1"));
     }
 
     #[test]

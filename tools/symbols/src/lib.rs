@@ -19,6 +19,7 @@ mod kept;
 mod kernel;
 mod made;
 mod mappings;
+mod maps;
 mod perf;
 mod perf_map;
 mod plt;
@@ -42,6 +43,7 @@ pub use stacks::{End, Frame, Side, Stacks};
 use ctf::Metadata;
 use kernel::Kernel;
 use std::path::Path;
+use store::maps::MapTable;
 use terminal::say;
 
 /// The names that can be found for a trace.
@@ -138,6 +140,12 @@ impl Symbols {
     /// The same, with the image to which the function belongs.
     pub fn image(&self, ns: u64, address: u64) -> Option<(&Image, &KernelSymbol)> {
         self.kernel.find(ns, address)
+    }
+
+    /// Gives names to the functions of the user's call stacks in maps, by the programs at the end of the trace. No other
+    /// place in a program may be asked for after that.
+    pub fn name_maps(&mut self, tables: &mut [MapTable]) {
+        self.programs.name_maps(tables);
     }
 
     /// The place in a program of an address, in the thread with this id, at a time of the trace's clock in

@@ -7,14 +7,16 @@ use super::history::{History, Snapshot};
 use super::kept::{is_made, Kept};
 use super::kernel::Kernel;
 use super::made::Made;
-use super::mappings::{self, MapLine, MappedFile, Times};
+use super::mappings::{self, MapLine, MappedFile, Mappings, Times};
 use super::perf::{Change, Cpus};
+use super::programs::Programs;
 use super::running;
 use anyhow::Context;
 use rustix::io::Errno;
 use rustix::time::{clock_gettime, ClockId};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -34,6 +36,8 @@ const QUIET: Duration = Duration::from_millis(80);
 /// Records from its creation until it [ends](Self::end).
 pub struct Recorder {
     stop: Arc<AtomicBool>,
+    /// The lines of all mappings, to read them.
+    lines: File,
     thread: JoinHandle<io::Result<Watch>>,
 }
 
@@ -62,9 +66,11 @@ impl Recorder {
     pub fn begin(dir: &Path) -> anyhow::Result<Self> {
         let there = dir.ancestors().find(|dir| dir.exists());
         let file = tempfile::tempfile_in(there.unwrap_or(Path::new(".")));
+        let file = file.and_then(|file| Ok((file.try_clone()?, file)));
+        let (lines, file) = file.with_context(|| dir.display().to_string())?;
         let mut watch = Watch {
             clocks: [now(ClockId::Monotonic), now(ClockId::Realtime)],
-            lines: BufWriter::new(file.with_context(|| dir.display().to_string())?),
+            lines: BufWriter::new(file),
             history: History::default(),
             kept: Kept::default(),
             made: Made::default(),
@@ -83,7 +89,16 @@ impl Recorder {
         let stop = Arc::new(AtomicBool::new(false));
         let is_over = stop.clone();
         let thread = thread::spawn(move || watch.run(cpus, &is_over));
-        Ok(Self { stop, thread })
+        Ok(Self {
+            stop,
+            lines,
+            thread,
+        })
+    }
+
+    /// The programs, by the changes until a moment ago.
+    pub fn programs(&self) -> anyhow::Result<Programs> {
+        programs(&self.lines).context("cannot read the mappings of programs")
     }
 
     /// Ends the recording of changes.
@@ -111,6 +126,13 @@ impl Recorded {
         })
     }
 
+    /// The programs, by all changes.
+    pub fn programs(&self) -> anyhow::Result<Programs> {
+        let mut programs = programs(&self.lines).context("cannot read the mappings of programs")?;
+        programs.keep(self.kept());
+        Ok(programs)
+    }
+
     /// The kernel's code, by the clock of a trace.
     pub(super) fn kernel(&self, clock: &ctf::Clock) -> Kernel {
         let [monotonic, realtime] = self.clocks;
@@ -135,6 +157,7 @@ impl Watch {
                 self.snapshot(&mut cpus)?;
             }
             self.made.look(&mut self.kept);
+            self.lines.flush()?;
             if is_last {
                 return Ok(self);
             }
@@ -259,6 +282,25 @@ impl Watch {
             kept: Arc::new(self.kept),
         })
     }
+}
+
+/// The programs, by the complete lines in a file. Their times are those of CLOCK_MONOTONIC.
+fn programs(file: &File) -> anyhow::Result<Programs> {
+    // The file's position is the writer's.
+    let mut text = vec![0; usize::try_from(file.metadata()?.len())?];
+    file.read_exact_at(&mut text, 0)?;
+    let complete = text.iter().rposition(|byte| *byte == b'\n');
+    text.truncate(complete.map_or(0, |last| last + 1));
+    let trace = Uuid::nil();
+    let mut all = mappings::head(trace, 0, 0).into_bytes();
+    all.extend(text);
+    let clock = ctf::Clock {
+        frequency: 1_000_000_000,
+        offset_s: 0,
+        offset: 0,
+    };
+    let mappings = Mappings::parse(MAPPINGS.lines(all.as_slice()), trace, &clock)?;
+    Ok(Programs::new(mappings.unwrap_or_default(), Vec::new()))
 }
 
 fn now(clock: ClockId) -> u64 {

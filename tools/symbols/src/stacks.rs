@@ -4,6 +4,7 @@
 
 use ctf::{Event, Metadata, StreamClass, Value};
 use rtrace_unwind::end::StackEnd;
+use store::maps::UserStack;
 
 /// The first address after user space on any processor: x86-64 with five levels of page tables has most.
 const USER_SPACE: u64 = 1 << 56;
@@ -27,6 +28,15 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// The frames of a stack in a map, the innermost first.
+    pub fn of_user(stack: &UserStack) -> impl Iterator<Item = Self> + '_ {
+        let addresses = stack.addresses.iter().enumerate();
+        addresses.map(|(place, address)| Self {
+            address: *address,
+            is_caller: place > 0,
+        })
+    }
+
     /// An address inside the running code. After a call at the end of a function the frame's address belongs to the
     /// next function.
     pub fn code(self) -> u64 {

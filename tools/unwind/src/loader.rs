@@ -6,7 +6,7 @@
 //! The module asks for a table when a stack meets the file. That stack is cut there, and says so.
 
 use crate::{compile, empty};
-use control::{Session, Unwind, WantedTable};
+use control::{Session, Tracer, Unwind, WantedTable};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -34,21 +34,27 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// If a session records stacks of programs, loads the tables of all files that are mapped now, and of the programs in
-    /// `also`; and begins to load those that are wanted.
+    /// If a session takes stacks of programs, for events or for a map, begins as [`begin`](Self::begin) does.
     pub fn of_session(session: &Session, also: &[PathBuf]) -> system::Result<Option<Self>> {
+        let mut is_needed = session.has_map_of_user_stacks()?;
         for channel in session.channels()? {
             let contexts = channel.contexts()?;
-            if contexts.iter().any(|name| name == "callstack-user") {
-                let unwind = Unwind::open(session.tracer())?;
-                let begun = Self::begin(unwind, also);
-                return Ok(Some(begun.map_err(Error::system("cannot load unwind tables"))?));
-            }
+            is_needed |= contexts.iter().any(|name| name == "callstack-user");
         }
-        Ok(None)
+        match is_needed {
+            true => Self::begin(session.tracer(), also).map(Some),
+            false => Ok(None),
+        }
     }
 
-    fn begin(unwind: Unwind, also: &[PathBuf]) -> io::Result<Self> {
+    /// Loads the tables of all files that are mapped now, and of the programs in `also`; and begins to load those that are
+    /// wanted.
+    pub fn begin(tracer: &Tracer, also: &[PathBuf]) -> system::Result<Self> {
+        let begun = Self::start(Unwind::open(tracer)?, also);
+        begun.map_err(Error::system("cannot load unwind tables"))
+    }
+
+    fn start(unwind: Unwind, also: &[PathBuf]) -> io::Result<Self> {
         let mut known = HashSet::new();
         for path in also {
             if let Ok(file) = regular_file::open(path) {

@@ -8,7 +8,7 @@ use std::path::Path;
 use system::{Error, Result};
 
 /// Name and text of each recipe.
-const RECIPES: [(&str, &str); 20] = [
+const RECIPES: [(&str, &str); 21] = [
     ("argdist", include_str!("argdist.map")),
     ("biolatency", include_str!("biolatency.map")),
     ("biosize", include_str!("biosize.map")),
@@ -20,6 +20,7 @@ const RECIPES: [(&str, &str); 20] = [
     ("hardirqs", include_str!("hardirqs.map")),
     ("offcpustack", include_str!("offcpustack.map")),
     ("offcputime", include_str!("offcputime.map")),
+    ("profile", include_str!("profile.map")),
     ("runqlat", include_str!("runqlat.map")),
     ("runqlen", include_str!("runqlen.map")),
     ("softirqs", include_str!("softirqs.map")),

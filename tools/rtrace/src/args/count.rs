@@ -69,8 +69,8 @@ pub struct CountArgs {
 
     /// Have a row for each value of these keys: comm,cpu
     ///
-    /// A key is a field of the events, a context (`rtrace list --contexts`), or `event`, the name of the event. At
-    /// most four keys.
+    /// A key is a field of the events, a context (`rtrace list --contexts`), `event`, the name of the event, or the
+    /// call stack of the kernel or the user, `kstack` and `ustack`. At most four keys.
     #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = name)]
     #[arg(num_args = 1)]
     pub by: Vec<String>,

@@ -22,13 +22,16 @@ use record::session::tasks::Tasks;
 use record::session::temporary::Temporary;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::collections::BTreeMap;
+use std::env;
 use std::fmt::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
-use store::maps::{MapRow, MapTable};
+use store::maps::{has_user_stack, MapRow, MapTable};
+use symbols::Recorder;
 use system::signals::Signals;
 use terminal::{harmless_json, print_on, say, tell};
+use unwind::Loader;
 
 /// Counts and prints the tables, or prints the recipes. Returns the exit code.
 pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
@@ -37,9 +40,10 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
         return Ok(DONE);
     }
     let recipe = &map::recipe(args)?;
-    if let Err(code) = launch::find(&args.command) {
-        return Ok(code);
-    }
+    let program = match launch::find(&args.command) {
+        Ok(program) => program,
+        Err(code) => return Ok(code),
+    };
     let tasks = Tasks::new(&args.pids, args.only);
     let conditions = Conditions {
         duration: args.duration,
@@ -57,6 +61,14 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
     Functions::new(&args.functions, &args.graph).apply(session)?;
     let ends = tasks.ends()?;
     let watch = Watch::new(&conditions, session)?;
+    // Before the maps count, so that their first stacks are whole, and have names.
+    let has_stacks = recipe.maps.iter().any(|line| has_user_stack(line));
+    let _unwinding = has_stacks
+        .then(|| Loader::begin(&tracer, program.as_slice()))
+        .transpose()?;
+    let symbols = has_stacks
+        .then(|| Recorder::begin(&env::temp_dir()))
+        .transpose()?;
     for line in &recipe.maps {
         session.set_map(&recipes::with_subsystem(line, &me.subsystem()))?;
     }
@@ -68,7 +80,7 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
         tell(format_args!("counting until {}", conditions.end()));
     }
     let mut run = Run::new(child, signals, &conditions, watch, ends)?;
-    let mut counts = Counts::new(session, args);
+    let mut counts = Counts::new(session, args, symbols);
     // Hangs up when the printer ends: it failed, or the reader of its output is gone.
     let (over, alive) = pipe_with(PipeFlags::CLOEXEC).context("pipe")?;
     let (end, ended) = mpsc::channel::<()>();
@@ -100,16 +112,19 @@ struct Counts<'a> {
     begin: Instant,
     /// The tables as they were when they were last printed.
     before: Vec<MapTable>,
+    /// The functions of programs, if a key is the user's call stack.
+    symbols: Option<Recorder>,
 }
 
 impl<'a> Counts<'a> {
-    fn new(session: &'a Session, args: &'a CountArgs) -> Self {
+    fn new(session: &'a Session, args: &'a CountArgs, symbols: Option<Recorder>) -> Self {
         let begin = Instant::now();
         Self {
             session,
             args,
             begin,
             before: Vec::new(),
+            symbols,
         }
     }
 
@@ -124,14 +139,27 @@ impl<'a> Counts<'a> {
                 due.saturating_sub(self.begin.elapsed())
             });
             let is_last = ended.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
-            if !self.print()? || is_last {
+            if !self.print(is_last)? || is_last {
                 return Ok(());
             }
         }
     }
 
+    /// Gives names to the functions of the user's call stacks.
+    fn name(&mut self, tables: &mut [MapTable], is_last: bool) -> anyhow::Result<()> {
+        let symbols = match is_last {
+            // Files that were replaced since have names, too.
+            true => self.symbols.take().map(|symbols| symbols.end()?.programs()),
+            false => self.symbols.as_ref().map(Recorder::programs),
+        };
+        if let Some(mut programs) = symbols.transpose()? {
+            programs.name_maps(tables);
+        }
+        Ok(())
+    }
+
     /// Prints the tables. Returns whether the output still has a reader.
-    fn print(&mut self) -> anyhow::Result<bool> {
+    fn print(&mut self, is_last: bool) -> anyhow::Result<bool> {
         let mut tables = self.session.maps()?;
         if self.args.interval.is_some() && !self.args.cumulative {
             // The kernel goes on counting: to clear the maps after they were read would lose what came meanwhile.
@@ -141,6 +169,7 @@ impl<'a> Counts<'a> {
             }
         }
         let seconds = self.begin.elapsed().as_secs_f64();
+        self.name(&mut tables, is_last)?;
         let mut is_read = true;
         for table in &mut tables {
             maps::sort(table, self.args.sort.as_deref());

@@ -40,7 +40,9 @@ pub struct WhyArgs {
     #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows)]
     pub rows: usize,
 
-    /// A thread id, or the name of threads: a name, or a pattern with *, ? and [...]. With -p: DIR
+    /// A thread id, or the name of threads: a name, or a pattern with *, ? and [...]
+    ///
+    /// With -p, and if it is the only argument and a directory, it is DIR.
     #[arg(value_name = "WHO")]
     #[arg(add = ArgValueCompleter::new(complete::traces))]
     pub who: Option<String>,

@@ -199,7 +199,7 @@ impl Why {
     fn first(&mut self, tid: i64, now: &Moment<'_>) {
         let is_first = self.seen.insert((tid, now.schedule.life(tid)));
         if let (true, Some(begin)) = (is_first, self.begin) {
-            self.before = self.before.saturating_add(now.time - begin);
+            self.before = self.before.saturating_add(now.time.saturating_sub(begin));
         }
     }
 
@@ -251,16 +251,19 @@ impl Why {
             (By::Request(_), _, Some(done)) => {
                 let ahead = self.recent.ahead(done, &mut self.names);
                 let node = self.tree.add(cause, instance, slept.from, slept.ticks());
-                let clip = |time: u64| time.clamp(slept.from, slept.to);
+                let clip = |time: u64| time.min(slept.to).max(slept.from);
                 if let Some(inserted) = done.inserted {
                     let (from, to) = (clip(inserted), clip(done.issued));
-                    let queued = node.below.add(Cause::Queued, instance, from, to - from);
+                    let queued =
+                        node.below
+                            .add(Cause::Queued, instance, from, to.saturating_sub(from));
                     for (name, count) in ahead {
                         *queued.ahead.entry(name).or_default() += count;
                     }
                 }
                 let (from, to) = (clip(done.issued), clip(done.ended));
-                node.below.add(Cause::Served, instance, from, to - from);
+                node.below
+                    .add(Cause::Served, instance, from, to.saturating_sub(from));
             }
             _ => {
                 self.tree.add(cause, instance, slept.from, slept.ticks());
@@ -281,7 +284,7 @@ impl Why {
             });
         let instance = (span.tid, span.from);
         for (from, to, runner) in parts {
-            let mut left = to - from;
+            let mut left = to.saturating_sub(from);
             for (name, ticks) in self.recent.interrupts(span.cpu, from, to) {
                 let ticks = ticks.min(left);
                 left -= ticks;

@@ -23,7 +23,7 @@ pub struct Part {
 impl Part {
     /// Adds the part below the cause of the wait.
     pub fn add(self, node: &mut Node) {
-        let ticks = self.to - self.from;
+        let ticks = self.to.saturating_sub(self.from);
         let mut node = node;
         for (cause, instance) in self.way {
             node = node.below.add(cause, instance, self.from, ticks);

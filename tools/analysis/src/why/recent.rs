@@ -68,7 +68,7 @@ impl Recent {
         // In the order of their ends. An interrupt in which others are nested ends after them.
         let within = newest.take_while(|handled| handled.to > from);
         let parts = within.filter(|handled| handled.from < to).map(|handled| {
-            let overlap = handled.to.min(to) - handled.from.max(from);
+            let overlap = handled.to.min(to).saturating_sub(handled.from.max(from));
             (handled.name, handled.own.min(overlap))
         });
         parts.collect()

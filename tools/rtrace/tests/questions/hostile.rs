@@ -67,6 +67,7 @@ fn no_view_passes_escape_sequences_on() {
         "report --json",
         "report --syscalls --threads --cpu --irq --io --locks --latency",
         "report --critical-path 7",
+        "why *",
         "report --syscalls --json",
         "trace -i",
         "trace --summary -i",

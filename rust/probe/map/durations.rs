@@ -10,7 +10,7 @@ use crate::filter::compile::FilterNames;
 use crate::filter::value::Value;
 use crate::input::map::{LinePart, MapDefinition, MAX_MATCHED};
 use crate::map::begins::{NumberBegins, BEGIN_LIMIT, BEGIN_WORDS};
-use crate::map::pairs::{BeginResult, Pairs, PAIR_WORDS};
+use crate::map::pairs::{BeginResult, EndResult, Pairs, PAIR_WORDS};
 use crate::probe::filter::Now;
 use crate::probe::stopwatch::Stopwatch;
 use crate::sys::args::Task;
@@ -33,7 +33,7 @@ pub(crate) struct Durations {
 /// Number of slots of `pairs`.
 const BEGINS: usize = 1 << 14;
 
-/// Number of words that `pairs` keeps with a begin: the names of its call stacks, see [`StackNames::words`].
+/// Number of words that `pairs` keeps with a begin: the names of its call stacks, see [`StackNames`].
 fn kept_words(stacks: KeyStacks) -> usize {
     match stacks.user {
         true => StackNames::WORDS,
@@ -186,7 +186,7 @@ impl Durations {
     pub(super) fn begin_number(&self, number: u64) -> BeginResult {
         match self.begins_of(number) {
             Some((begins, number)) => begins.begin(number, self.stopwatch.read()),
-            None => self.begin_pair(&[number, 0], &[]),
+            None => self.begin_pair(&[number, 0]),
         }
     }
 
@@ -195,7 +195,7 @@ impl Durations {
     #[link_section = ".kprobes.text"]
     pub(super) fn end_number(&self, number: u64) -> (Option<u64>, u64) {
         let Some((begins, number)) = self.begins_of(number) else {
-            return self.end_pair(&[number, 0], &mut []);
+            return self.end_pair(&[number, 0]);
         };
         let end = begins.end(number, self.stopwatch.read());
         let took = end.passed.map(|passed| self.stopwatch.ns(passed));
@@ -227,32 +227,41 @@ impl Durations {
         }
     }
 
-    /// Notes the begin of a key, with the names of its call stacks. Any context, NMI included.
+    /// Notes the begin of a key, with the [names](StackNames) of its call stacks. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS], stacks: StackNames) -> BeginResult {
+    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS], stacks: &[u64]) -> BeginResult {
         let [number, other] = *key;
         match self.begins {
             Some(_) => self.begin_number(number),
-            None => self.begin_pair(&[self.name_of(number), other], &stacks.words()),
+            None if stacks.is_empty() => self.begin_pair(&[self.name_of(number), other]),
+            None => self.begin_pair_with(&[self.name_of(number), other], stacks),
         }
     }
 
     /// Ends the latest begin of a key. Returns the nanoseconds since then, if there is one, and the number of earlier
-    /// begins of the key; and the stacks of the begin. Any context, NMI included.
+    /// begins of the key. `stacks` gets the names of the begin's stacks. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn end(&self, key: &[u64; PAIR_WORDS]) -> ((Option<u64>, u64), StackNames) {
+    pub(super) fn end(&self, key: &[u64; PAIR_WORDS], stacks: &mut [u64]) -> (Option<u64>, u64) {
         let [number, other] = *key;
-        let mut stacks = StackNames::default().words();
-        let end = match self.begins {
+        match self.begins {
             Some(_) => self.end_number(number),
-            None => self.end_pair(&[self.name_of(number), other], &mut stacks),
-        };
-        (end, StackNames::of_words(stacks))
+            None if stacks.is_empty() => self.end_pair(&[self.name_of(number), other]),
+            None => self.end_pair_with(&[self.name_of(number), other], stacks),
+        }
     }
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn begin_pair(&self, key: &[u64; PAIR_WORDS], stacks: &[u64]) -> BeginResult {
+    fn begin_pair(&self, key: &[u64; PAIR_WORDS]) -> BeginResult {
+        match &self.pairs {
+            Some(pairs) => pairs.begin(key, self.stopwatch.read()),
+            None => BeginResult::Busy,
+        }
+    }
+
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn begin_pair_with(&self, key: &[u64; PAIR_WORDS], stacks: &[u64]) -> BeginResult {
         match &self.pairs {
             Some(pairs) => pairs.begin_with(key, self.stopwatch.read(), |kept| {
                 for (word, stack) in kept.iter().zip(stacks) {
@@ -265,16 +274,39 @@ impl Durations {
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn end_pair(&self, key: &[u64; PAIR_WORDS], stacks: &mut [u64]) -> (Option<u64>, u64) {
+    fn end_pair(&self, key: &[u64; PAIR_WORDS]) -> (Option<u64>, u64) {
+        self.ended(
+            #[inline(always)]
+            |pairs| pairs.end(key),
+        )
+    }
+
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn end_pair_with(&self, key: &[u64; PAIR_WORDS], stacks: &mut [u64]) -> (Option<u64>, u64) {
+        self.ended(
+            #[inline(always)]
+            |pairs| {
+                pairs.end_with(key, |kept| {
+                    for (stack, word) in stacks.iter_mut().zip(kept) {
+                        *stack = word.load();
+                    }
+                })
+            },
+        )
+    }
+
+    /// The nanoseconds since the begin that `end` takes, and the number of earlier begins.
+    #[inline(always)]
+    fn ended(
+        &self,
+        end: impl FnOnce(&Pairs<SharedWord, PageWords<SharedWord>>) -> EndResult,
+    ) -> (Option<u64>, u64) {
         let now = self.stopwatch.read();
         let Some(pairs) = &self.pairs else {
             return (None, 0);
         };
-        let end = pairs.end_with(key, |kept| {
-            for (stack, word) in stacks.iter_mut().zip(kept) {
-                *stack = word.load();
-            }
-        });
+        let end = end(pairs);
         let took = end.since.map(|since| self.stopwatch.ns_between(since, now));
         (took, end.repeated)
     }

@@ -221,7 +221,7 @@ impl MapProgram {
         event: u64,
         record: &[u8],
         now: &Now<'_>,
-        (duration, stacks): (u64, StackNames),
+        (duration, StackNames([kernel, user, pid])): (u64, &StackNames),
         key: &mut [u64; MAX_KEY],
         numbers: &mut [u64; MAX_COLUMNS],
     ) -> Option<()> {
@@ -243,12 +243,12 @@ impl MapProgram {
                         false => bucket::of(loaded),
                     }
                 }
-                KeyPart::Stack => stacks.kernel,
+                KeyPart::Stack => *kernel,
                 KeyPart::UserStack => {
-                    let (pid, others) = after.split_first_mut()?;
-                    *pid = stacks.pid;
+                    let (process, others) = after.split_first_mut()?;
+                    *process = *pid;
                     after = others;
-                    stacks.user
+                    *user
                 }
                 KeyPart::Event | KeyPart::Text(..) => event,
             };

@@ -33,29 +33,15 @@ impl KeyStacks {
 }
 
 /// The call stacks of an event, by name. 0: the map has no such key.
+///
+/// The words are the names of the kernel's and of the user's stack, and the process of the user's stack, in the initial
+/// namespace; 0 if the stack is empty. The first word suffices if only the kernel's stack is a key.
 #[derive(Clone, Copy, Default)]
-pub(super) struct StackNames {
-    pub(super) kernel: u64,
-    pub(super) user: u64,
-    /// The process of the user's stack, in the initial namespace. 0: the stack is empty.
-    pub(super) pid: u64,
-}
+pub(super) struct StackNames(pub(super) [u64; Self::WORDS]);
 
 impl StackNames {
     /// Number of words.
     pub(super) const WORDS: usize = 3;
-
-    /// The words. The first one suffices if only the kernel's stack is a key.
-    #[inline(always)]
-    pub(super) fn words(self) -> [u64; Self::WORDS] {
-        [self.kernel, self.user, self.pid]
-    }
-
-    /// The names of these words.
-    #[inline(always)]
-    pub(super) fn of_words([kernel, user, pid]: [u64; Self::WORDS]) -> Self {
-        Self { kernel, user, pid }
-    }
 }
 
 /// Distinct stacks of a kind.
@@ -127,14 +113,14 @@ impl MapStacks {
 
     #[inline(always)]
     fn names(&self, user_stacks: Option<&UserStacksUse>, now: Moment<'_>) -> Option<StackNames> {
-        let mut names = StackNames::default();
+        let (mut kernel, mut user, mut pid) = (0, 0, 0);
         if let Some(table) = &self.kernel {
-            names.kernel = table.take_kernel(now)?;
+            kernel = table.take_kernel(now)?;
         }
         if let (Some(table), Some(user_stacks)) = (&self.user, user_stacks) {
-            (names.user, names.pid) = table.take_user(user_stacks, now)?;
+            (user, pid) = table.take_user(user_stacks, now)?;
         }
-        Some(names)
+        Some(StackNames([kernel, user, pid]))
     }
 
     /// Whether stacks have these names. Any context, NMI included.
@@ -145,7 +131,8 @@ impl MapStacks {
             Some(table) => table.0.has(name),
             None => true,
         };
-        has(&self.kernel, names.kernel) && has(&self.user, names.user)
+        let StackNames([kernel, user, _]) = *names;
+        has(&self.kernel, kernel) && has(&self.user, user)
     }
 
     /// The kernel's stack with a name, the innermost address first.

@@ -242,14 +242,17 @@ impl CpuTable {
         record: &[u8],
         now: &Now<'_>,
     ) {
-        let mut measured = (0, StackNames::default());
+        let (mut measured, mut names) = (0, StackNames::default());
         if let (Some(durations), Some(matched)) = (&map.durations, &program.matched) {
             let Some(key) = matched.load(record, now) else {
                 return self.count(MissedUpdate::Lacking);
             };
-            let (end, names) = durations.end(&key);
-            measured = match self.ended(end) {
-                Some(duration) => (duration, names),
+            let kept = match stacks {
+                Some(_) => &mut names.0[..],
+                None => &mut [],
+            };
+            measured = match self.ended(durations.end(&key, kept)) {
+                Some(duration) => duration,
                 None => return,
             };
             // The stack of a begin is gone if the map was cleared since.
@@ -260,13 +263,20 @@ impl CpuTable {
                 return self.count(MissedUpdate::Stackless);
             }
         } else if let Some(stacks) = stacks {
-            measured.1 = match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
+            names = match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
                 Some(names) => names,
                 None => return self.count(MissedUpdate::Stackless),
             };
         }
         let (mut key, mut numbers) = ([0; MAX_KEY], [0; MAX_COLUMNS]);
-        match program.load(event, record, now, measured, &mut key, &mut numbers) {
+        match program.load(
+            event,
+            record,
+            now,
+            (measured, &names),
+            &mut key,
+            &mut numbers,
+        ) {
             Some(()) => self.update_table(&key, &numbers),
             None => self.count(MissedUpdate::Lacking),
         }
@@ -287,12 +297,11 @@ impl CpuTable {
         let Some(key) = matched.load(record, now) else {
             return self.count(MissedUpdate::Lacking);
         };
-        let names = match stacks {
-            Some(stacks) => stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0),
-            None => Some(StackNames::default()),
+        let Some(stacks) = stacks else {
+            return self.begun(durations.begin(&key, &[]));
         };
-        match names {
-            Some(names) => self.begun(durations.begin(&key, names)),
+        match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
+            Some(names) => self.begun(durations.begin(&key, &names.0)),
             None => self.count(MissedUpdate::Stackless),
         }
     }

@@ -36,7 +36,7 @@ pub struct NamedStack<A> {
 /// Number of addresses of a stack, and why it ends.
 #[inline(always)]
 fn head(stack: &[u64], end: u8) -> u64 {
-    (stack.len() as u64) << 8 | u64::from(end)
+    ((stack.len() as u64) << 8) | u64::from(end)
 }
 
 /// The stacks, in the words `M`, which are 0 at first.

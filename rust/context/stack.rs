@@ -29,7 +29,8 @@ pub(crate) const fn end(name: &'static str) -> Field<'static> {
 
 /// Names of the ends of stacks with a guessed address, in the order of their numbers. Without `guessed_`, each is that of a
 /// stack without one.
-const TEXT: &str = "guessed_whole guessed_limit guessed_unreadable guessed_no_table guessed_no_rules \
+const TEXT: &str =
+    "guessed_whole guessed_limit guessed_unreadable guessed_no_table guessed_no_rules \
                     guessed_no_mapping guessed_unsupported_rule guessed_mappings_changing ";
 
 const ENDS: usize = StackEnd::ALL.len();

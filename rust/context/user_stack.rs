@@ -11,20 +11,33 @@ use crate::arch::word::SharedWord;
 use crate::sys::args::Task;
 use crate::sys::cpu;
 use crate::sys::irq_work::IrqWork;
+use crate::sys::nofault::{AddressSpace, Somewhere};
 use crate::sys::page_vec::PageVec;
 use crate::sys::rcu::{RcuArc, Retired};
 use crate::sys::user_stack::{
-    EntryRegisters, FileIdentity, KnownRules, ProgramWords, UserPlace, UserStack, UserWalk,
-    WalkState, PROCESSOR,
+    self, FileIdentity, KnownRules, ProgramFrame, UserPlace, UserStack, UserWalk, WalkState,
 };
 use crate::sys::wait::WaitQueue;
 use crate::unwind::end::StackEnd;
-use crate::unwind::quick::QuickRule;
+use crate::unwind::processor::Processor;
+use crate::unwind::quick::{QuickRule, QUICK_END, QUICK_FP_SAVED, QUICK_FROM_FP};
 use crate::unwind::rule::Rule;
-use crate::unwind::step::step;
+use crate::unwind::step::{step, InnermostRegisters, StackWords, UnwindFrame};
 use crate::unwind::table::{UnwindTable, WrongTable};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// The processor of this kernel's 64-bit programs.
+const PROCESSOR: Processor = match crate::arch::ELF_MACHINE {
+    62 => Processor::X86_64,
+    _ => Processor::Arm64,
+};
+
+// The C code reads the words of rules.
+const _: () = {
+    let [from_fp, fp_saved, end] = user_stack::RULE_BITS;
+    assert!(from_fp == QUICK_FROM_FP && fp_saved == QUICK_FP_SAVED && end == QUICK_END);
+};
 
 /// Number of known rules for each CPU. A program needs some hundreds; short programs push out those of others.
 const RULES_OF_CPU: usize = 4096;
@@ -111,8 +124,8 @@ impl UserStacks {
         )
     }
 
-    /// Takes the stack of the program that runs. Empty if a thread of the kernel runs. Nothing is faulted in. Any
-    /// context, NMI included.
+    /// Takes the stack of the program that runs. The stack is empty if a thread of the kernel runs. No page is faulted in.
+    /// Any context, NMI included.
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn take(&self, stack: &mut UserStack, guard: &NoPreempt) {
@@ -128,7 +141,7 @@ impl UserStacks {
             why_guessed: StackEnd::Whole,
             is_guessed: false,
         };
-        let end = steps.to_end(state);
+        let end = steps.finish(state);
         let raw = end.to_raw(steps.is_guessed);
         steps.walk.stack().end = raw;
     }
@@ -234,7 +247,7 @@ impl UserStacksUse {
         self.0.take(stack, guard);
     }
 
-    /// What is in use.
+    /// The stacks that are in use.
     pub(crate) fn stacks(&self) -> &UserStacks {
         &self.0
     }
@@ -267,7 +280,7 @@ struct Steps<'a> {
 impl Steps<'_> {
     /// Steps to the end of the stack.
     #[inline(always)]
-    fn to_end(&mut self, begun: WalkState) -> StackEnd {
+    fn finish(&mut self, begun: WalkState) -> StackEnd {
         match begun {
             WalkState::Rule => {}
             WalkState::Narrow => {
@@ -301,7 +314,7 @@ impl Steps<'_> {
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn look_up(&mut self) -> Result<(), StackEnd> {
-        let frame = self.walk.frame();
+        let frame = unwind_frame(self.walk.frame());
         let address = frame.lookup();
         let is_innermost = self.walk.stack().addresses().is_empty();
         let (rule, why) = match UserPlace::of(address) {
@@ -334,7 +347,7 @@ impl Steps<'_> {
             }
         };
         if let Some(quick) = QuickRule::of(&rule) {
-            if self.walk.keep(self.rules, address, quick) {
+            if self.walk.keep(self.rules, address, quick.word()) {
                 return Ok(());
             }
         }
@@ -343,11 +356,11 @@ impl Steps<'_> {
         let next = step(PROCESSOR, &rule, &frame, innermost, &mut ProgramWords);
         if rule == Rule::None {
             self.why_guessed = why;
-            self.walk.move_to(next.map_err(|_| why)?);
+            self.walk.move_to(program_frame(next.map_err(|_| why)?));
             self.is_guessed = true;
             return Ok(());
         }
-        self.walk.move_to(next?);
+        self.walk.move_to(program_frame(next?));
         Ok(())
     }
 
@@ -356,6 +369,45 @@ impl Steps<'_> {
             true => Ok(()),
             false => Err(StackEnd::Limit),
         }
+    }
+}
+
+fn unwind_frame(frame: ProgramFrame) -> UnwindFrame {
+    UnwindFrame {
+        ip: frame.ip,
+        sp: frame.sp,
+        fp: frame.fp,
+        kept: frame.kept,
+        is_exact: frame.is_exact,
+    }
+}
+
+fn program_frame(frame: UnwindFrame) -> ProgramFrame {
+    ProgramFrame {
+        ip: frame.ip,
+        sp: frame.sp,
+        fp: frame.fp,
+        kept: frame.kept,
+        is_exact: frame.is_exact,
+    }
+}
+
+/// The registers of the program at its last entry to the kernel.
+struct EntryRegisters;
+
+impl InnermostRegisters for EntryRegisters {
+    fn register(&self, number: u8) -> Option<u64> {
+        user_stack::entry_register(number)
+    }
+}
+
+/// The memory of the program that runs.
+struct ProgramWords;
+
+impl StackWords for ProgramWords {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        let space = AddressSpace::User;
+        Somewhere { address, space }.read(size_of::<u64>())
     }
 }
 
@@ -411,8 +463,7 @@ impl Wanted {
 
     /// Notes a file, unless it is noted. Returns whether it was not. Any context, NMI included.
     fn note(&self, inode: u64, pid: u32, (start, end): (u64, u64)) -> bool {
-        let is_noted =
-            |slot: &WantedSlot| slot.state.load() >= READY && slot.inode.load() == inode;
+        let is_noted = |slot: &WantedSlot| slot.state.load() >= READY && slot.inode.load() == inode;
         if self.0.iter().any(is_noted) {
             return false;
         }
@@ -433,7 +484,10 @@ impl Wanted {
     }
 
     fn take(&self) -> Option<WantedFile> {
-        let slot = self.0.iter().find(|slot| slot.state.load_acquire() == READY)?;
+        let slot = self
+            .0
+            .iter()
+            .find(|slot| slot.state.load_acquire() == READY)?;
         let file = WantedFile {
             pid: slot.pid.load() as u32,
             mapping: (slot.start.load(), slot.end.load()),

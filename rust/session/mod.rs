@@ -31,12 +31,12 @@ mod reactions;
 mod recording;
 
 use crate::abi;
-use crate::context::user_stack::UserStacks;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::Config;
 use crate::channel::dump::Listing;
 use crate::channel::stopper::Stopper;
 use crate::channel::{Channel, Ways};
+use crate::context::user_stack::UserStacks;
 use crate::event::awaited::AllAwaited;
 use crate::event::registry::Registry;
 use crate::probe::builtin::BuiltinProbes;

@@ -259,7 +259,7 @@ struct rtrace_user_rule {
 #define RTRACE_RULE_FP_SAVED (1ull << 49)
 #define RTRACE_RULE_OUTERMOST (1ull << 50)
 
-/* What tells a file, with its contents, from others; all 0: the vDSO. */
+/* The identity of a file and of its contents. All fields of the vDSO are 0. */
 struct rtrace_user_file {
 	u64 inode;
 	u64 filesystem;
@@ -270,7 +270,7 @@ struct rtrace_user_file {
 	u32 generation;
 };
 
-/* What is mapped at an address. */
+/* The mapping at an address. */
 enum rtrace_user_place {
 	RTRACE_PLACE_NOTHING,	/* no code */
 	RTRACE_PLACE_MEMORY,	/* code in no file */

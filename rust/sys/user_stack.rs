@@ -6,11 +6,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::sys::args::Task;
 use crate::sys::bindings;
-use crate::sys::nofault::{AddressSpace, Somewhere};
 use crate::sys::page_words::PageWords;
-use crate::unwind::processor::Processor;
-use crate::unwind::quick::{QuickRule, QUICK_END, QUICK_FP_SAVED, QUICK_FROM_FP};
-use crate::unwind::step::{InnermostRegisters, StackWords, UnwindFrame};
 use core::mem::MaybeUninit;
 use kernel::error::to_result;
 use kernel::prelude::*;
@@ -18,19 +14,13 @@ use kernel::prelude::*;
 /// Maximum number of addresses of a stack.
 pub(crate) const DEPTH: usize = 128;
 
-/// The processor of this kernel's 64-bit programs.
-pub(crate) const PROCESSOR: Processor = if cfg!(target_arch = "x86_64") {
-    Processor::X86_64
-} else {
-    Processor::Arm64
-};
-
-// The C code reads rules.
-const _: () = assert!(
-    QUICK_FROM_FP == bindings::RTRACE_RULE_FROM_FP as u64
-        && QUICK_FP_SAVED == bindings::RTRACE_RULE_FP_SAVED as u64
-        && QUICK_END == bindings::RTRACE_RULE_OUTERMOST as u64
-);
+/// Bits of a rule's word in C: the base is the frame pointer, the caller's frame pointer is saved, there is no caller.
+#[allow(dead_code)] // A check at compile time uses it.
+pub(crate) const RULE_BITS: [u64; 3] = [
+    bindings::RTRACE_RULE_FROM_FP,
+    bindings::RTRACE_RULE_FP_SAVED,
+    bindings::RTRACE_RULE_OUTERMOST,
+];
 
 /// The stack of a program: addresses of code, the innermost first. Large: a KiB.
 ///
@@ -168,8 +158,8 @@ impl<'a> UserWalk<'a> {
     }
 
     /// The frame at which the walk stands.
-    pub(crate) fn frame(&self) -> UnwindFrame {
-        UnwindFrame {
+    pub(crate) fn frame(&self) -> ProgramFrame {
+        ProgramFrame {
             ip: self.raw.ip,
             sp: self.raw.sp,
             fp: self.raw.fp,
@@ -179,7 +169,7 @@ impl<'a> UserWalk<'a> {
     }
 
     /// Moves to the frame of a caller.
-    pub(crate) fn move_to(&mut self, frame: UnwindFrame) {
+    pub(crate) fn move_to(&mut self, frame: ProgramFrame) {
         // SAFETY: The function computes a number.
         self.raw.ip = unsafe { bindings::rtrace_user_code(frame.ip) };
         self.raw.sp = frame.sp;
@@ -188,40 +178,41 @@ impl<'a> UserWalk<'a> {
         self.raw.exact = frame.is_exact;
     }
 
-    /// Makes the rule of an address known, for the program that runs. Returns whether that is possible.
-    pub(crate) fn keep(&self, rules: &KnownRules, address: u64, rule: QuickRule) -> bool {
+    /// Makes the rule of an address known, for the program that runs. The word of the rule is not 0. Returns whether that is
+    /// possible.
+    pub(crate) fn keep(&self, rules: &KnownRules, address: u64, rule: u64) -> bool {
         if rules.watch.is_none() {
             return false;
         }
         let (first, bits) = (rules.first().cast_mut(), rules.bits);
         // SAFETY: The rules are as many entries as `bits` says. Their words may be written by any context.
         unsafe {
-            bindings::rtrace_user_keep(first, bits, self.raw.space, address, rule.word());
+            bindings::rtrace_user_keep(first, bits, self.raw.space, address, rule);
         }
         true
     }
 }
 
-/// The registers of the program at its last entry to the kernel.
-pub(crate) struct EntryRegisters;
-
-impl InnermostRegisters for EntryRegisters {
-    fn register(&self, number: u8) -> Option<u64> {
-        let mut value = 0;
-        // SAFETY: The function writes the value.
-        let is_there = unsafe { bindings::rtrace_user_register(number.into(), &mut value) };
-        is_there.then_some(value)
-    }
+/// A frame of a program.
+pub(crate) struct ProgramFrame {
+    /// The instruction pointer.
+    pub(crate) ip: u64,
+    /// The stack pointer.
+    pub(crate) sp: u64,
+    /// The frame pointer.
+    pub(crate) fp: u64,
+    /// The register that [`Processor::kept`](crate::unwind::processor::Processor::kept) names.
+    pub(crate) kept: u64,
+    /// Whether the rule is that of `ip` itself, and not of the call before it.
+    pub(crate) is_exact: bool,
 }
 
-/// The memory of the program that runs.
-pub(crate) struct ProgramWords;
-
-impl StackWords for ProgramWords {
-    fn word(&mut self, address: u64) -> Option<u64> {
-        let space = AddressSpace::User;
-        Somewhere { address, space }.read(size_of::<u64>())
-    }
+/// A register of the program at its last entry to the kernel, by its number in DWARF. [`None`]: there is none.
+pub(crate) fn entry_register(number: u8) -> Option<u64> {
+    let mut value = 0;
+    // SAFETY: The function writes the value.
+    let is_there = unsafe { bindings::rtrace_user_register(number.into(), &mut value) };
+    is_there.then_some(value)
 }
 
 /// Rules of addresses, of all programs. All CPUs read and write it: a slot that is being replaced has no rule.
@@ -265,7 +256,7 @@ impl Drop for Watch {
     }
 }
 
-/// What tells a file, and its contents, from others. The [default](Self::VDSO) is the vDSO.
+/// The identity of a file and of its contents. All words of the vDSO are 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileIdentity([u64; 6]);
 
@@ -281,8 +272,8 @@ impl FileIdentity {
         ])
     }
 
-    /// That of the file that the calling program has open as `fd`; of the vDSO if it is -1. `EINVAL`: it is not a regular
-    /// file. May sleep.
+    /// Returns the identity of the file that the calling program has open as `fd`; of the vDSO if it is -1. `EINVAL`: the
+    /// file is not a regular one. May sleep.
     pub(crate) fn of_open(fd: i32) -> Result<Self> {
         let mut raw = bindings::rtrace_user_file::default();
         // SAFETY: The function fills in the structure.
@@ -297,7 +288,7 @@ impl FileIdentity {
     }
 }
 
-/// What a program has mapped at an address.
+/// The mapping of a program at an address.
 pub(crate) enum UserPlace {
     /// No code.
     Nothing,
@@ -317,7 +308,7 @@ pub(crate) enum UserPlace {
 }
 
 impl UserPlace {
-    /// What the program that runs, which must have memory, has mapped at an address. Any context, NMI included.
+    /// Finds the mapping of the program that runs, which must have memory, at an address. Any context, NMI included.
     pub(crate) fn of(address: u64) -> Self {
         let mut raw = bindings::rtrace_user_mapping::default();
         // SAFETY: The function fills in the structure, and accepts any address.

@@ -110,7 +110,7 @@ impl Head {
     }
 
     /// The header as bytes.
-    pub fn to_bytes(&self) -> [u8; HEAD_SIZE] {
+    pub fn to_bytes(self) -> [u8; HEAD_SIZE] {
         let mut bytes = [0; HEAD_SIZE];
         let numbers = [
             self.blocks,

@@ -18,5 +18,8 @@ pub mod task;
 mod unaligned;
 pub(super) mod word;
 
+/// The number of the processor in ELF files (`e_machine`).
+pub const ELF_MACHINE: u16 = 183;
+
 /// The name that a trace has for the processor, as uname(2). Traces of x86-64 have none.
 pub const NAME: Option<&str> = Some("aarch64");

@@ -9,7 +9,6 @@ use super::schedule_events::Activity;
 use super::schedule_events::{Left, Switch};
 use super::tasks::Life;
 use super::text::{more, or_dash, or_unknown, percent, table};
-use super::why::Waiter;
 use super::{Analysis, Answer, Catalogue, Missing, Moment};
 use ahash::{HashMap, HashMapExt};
 use ctf::Clock;
@@ -20,6 +19,37 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use system::printing;
 use terminal::{duration, printable};
+
+/// A thread, with its times as `--threads` has them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Waiter {
+    /// Thread id, and its life.
+    #[serde(skip)]
+    pub id: (i64, Life),
+    /// Thread id.
+    pub tid: i64,
+    /// Process.
+    pub pid: Option<i64>,
+    /// Last name of the thread.
+    pub comm: String,
+    /// Time in which the thread ran.
+    pub running_ns: u64,
+    /// Part of the running time in which the CPU handled interrupts.
+    pub interrupted_ns: Option<u64>,
+    /// Time in which the thread waited for a CPU.
+    pub runnable_ns: u64,
+    /// Time in which the thread waited for something else.
+    pub blocked_ns: u64,
+}
+
+impl Waiter {
+    /// Returns the time in which the thread waited, or interrupts ran on its CPU.
+    pub fn waiting_ns(&self) -> u64 {
+        let interrupted = self.interrupted_ns.unwrap_or(0);
+        let waited = self.runnable_ns.saturating_add(self.blocked_ns);
+        waited.saturating_add(interrupted)
+    }
+}
 
 /// The order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

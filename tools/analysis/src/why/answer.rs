@@ -3,8 +3,9 @@
 //! The answer of `rtrace why`.
 
 use super::row::{rows, Row};
-use super::{Waiter, Why};
+use super::Why;
 use crate::text::{more, percent, table};
+use crate::threads::Waiter;
 use crate::Answer;
 use serde::Serialize;
 use serde_json::Value as Json;

@@ -19,7 +19,7 @@ mod row;
 mod tree;
 mod who;
 
-pub use who::{ask, find, Threads, Waiter, Who};
+pub use who::{ask, find, Threads, Who};
 
 use crate::critical_path::handlers::{self, Handlers, Waker};
 use crate::critical_path::history::History;
@@ -30,6 +30,7 @@ use crate::schedule::{Schedule, Span};
 use crate::schedule_events::Activity;
 use crate::schedule_events::{ForkFields, Switch, TaskFields};
 use crate::tasks::Life;
+use crate::threads::Waiter;
 use crate::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ahash::{HashMap, HashMapExt, HashSet};
 use answer::Found;
@@ -349,7 +350,9 @@ impl Why {
         }
         match span.state {
             Activity::Running => match schedule.state(span.tid) {
-                Some((Activity::Runnable { .. } | Activity::Blocked(_), _)) if !self.history.is_on() => {
+                Some((Activity::Runnable { .. } | Activity::Blocked(_), _))
+                    if !self.history.is_on() =>
+                {
                     self.history.restart(span.to);
                 }
                 _ => {}

@@ -5,8 +5,7 @@
 use crate::interrupts::Interrupt;
 use crate::schedule::{Schedule, Span};
 use crate::schedule_events::Switch;
-use crate::tasks::Life;
-use crate::threads::{self, Sort};
+use crate::threads::{self, Sort, Waiter};
 use crate::{Analysis, Answer, Catalogue, Missing, Moment, Nothing};
 use rtrace_input::glob;
 use serde::Serialize;
@@ -26,37 +25,6 @@ pub enum Who {
     Process(i64),
     /// The threads whose names match a pattern.
     Named(String),
-}
-
-/// A thread, with its times as `--threads` has them.
-#[derive(Clone, Debug, Serialize)]
-pub struct Waiter {
-    /// Thread id, and its life.
-    #[serde(skip)]
-    pub id: (i64, Life),
-    /// Thread id.
-    pub tid: i64,
-    /// Process.
-    pub pid: Option<i64>,
-    /// Last name of the thread.
-    pub comm: String,
-    /// Time in which the thread ran.
-    pub running_ns: u64,
-    /// Part of the running time in which the CPU handled interrupts.
-    pub interrupted_ns: Option<u64>,
-    /// Time in which the thread waited for a CPU.
-    pub runnable_ns: u64,
-    /// Time in which the thread waited for something else.
-    pub blocked_ns: u64,
-}
-
-impl Waiter {
-    /// Returns the time in which the thread waited, or interrupts ran on its CPU.
-    pub fn waiting_ns(&self) -> u64 {
-        let interrupted = self.interrupted_ns.unwrap_or(0);
-        let waited = self.runnable_ns.saturating_add(self.blocked_ns);
-        waited.saturating_add(interrupted)
-    }
 }
 
 /// Fails if the trace lacks the events for the waits of threads.

@@ -114,7 +114,7 @@ static void on_signal(int signal)
 	here();
 }
 
-/* What an exception calls on its way. */
+/* Unwinding of the thread calls this for each frame. */
 static void clean(int *depth)
 {
 	if (*depth < 3)

@@ -24,6 +24,7 @@ use crate::unwind::quick::{QuickRule, QUICK_END, QUICK_FP_SAVED, QUICK_FROM_FP};
 use crate::unwind::rule::Rule;
 use crate::unwind::step::{step, InnermostRegisters, StackWords, UnwindFrame};
 use crate::unwind::table::{UnwindTable, WrongTable};
+use core::cmp::Ordering;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -78,6 +79,24 @@ struct Uses {
 
 /// The tables, by file.
 struct Tables(KVVec<Arc<FileTable>>);
+
+impl Tables {
+    /// The table of a file. Any context, NMI included.
+    #[inline(always)]
+    fn find(&self, file: &FileIdentity) -> Option<&FileTable> {
+        let (mut from, mut to) = (0_usize, self.0.len());
+        while from < to {
+            let middle = from.wrapping_add(to.wrapping_sub(from) / 2);
+            let known = self.0.get(middle)?;
+            match known.file.cmp(file) {
+                Ordering::Equal => return Some(known),
+                Ordering::Less => from = middle.wrapping_add(1),
+                Ordering::Greater => to = middle,
+            }
+        }
+        None
+    }
+}
 
 struct FileTable {
     file: FileIdentity,
@@ -147,10 +166,9 @@ impl UserStacks {
     }
 
     /// The rule of an address of a file; [`None`]: the file has no table.
+    #[inline(always)]
     fn rule(&self, file: &FileIdentity, offset: u64, guard: &NoPreempt) -> Option<Rule> {
-        let tables = self.tables.get(guard)?;
-        let at = tables.0.binary_search_by(|known| known.file.cmp(file));
-        let found = tables.0.get(at.ok()?)?;
+        let found = self.tables.get(guard)?.find(file)?;
         Some(UnwindTable::of_checked(&found.bytes)?.rule(offset))
     }
 
@@ -311,8 +329,7 @@ impl Steps<'_> {
     }
 
     /// Makes the rule of the frame known, or steps to the frame of its caller.
-    #[inline(never)]
-    #[link_section = ".kprobes.text"]
+    #[cold]
     fn look_up(&mut self) -> Result<(), StackEnd> {
         let frame = unwind_frame(self.walk.frame());
         let address = frame.lookup();

@@ -48,6 +48,13 @@ static __always_inline u64 key_of(u64 pc, u64 space)
 	return (pc ^ space) * MIX_KEY;
 }
 
+/* The slot of a key among 1 << @bits. */
+static __always_inline u64 slot_of(u64 key, u32 bits)
+{
+	/* The mask tells the compiler that the shift is defined. */
+	return key >> (-bits & 63);
+}
+
 /*
  * Begins a walk at the registers of the running task's last entry to the kernel. In an NMI that came in the first
  * instructions of an entry, they are those of the entry before.
@@ -107,7 +114,7 @@ notrace enum rtrace_user_step rtrace_user_steps(struct rtrace_user_walk *walk, u
 	/* No function may be called until user_access_end(). */
 	while (taken < room) {
 		u64 key = key_of(ip - back, space);
-		const struct rtrace_user_rule *slot = &rules[key >> (64 - bits)];
+		const struct rtrace_user_rule *slot = &rules[slot_of(key, bits)];
 		u64 rule = READ_ONCE(slot->rule), frame, at;
 
 		/* A slot that is being replaced does not fit. */
@@ -154,7 +161,7 @@ end:
 notrace void rtrace_user_keep(struct rtrace_user_rule *rules, u32 bits, u64 space, u64 pc, u64 rule)
 {
 	u64 key = key_of(pc, space);
-	struct rtrace_user_rule *slot = &rules[key >> (64 - bits)];
+	struct rtrace_user_rule *slot = &rules[slot_of(key, bits)];
 
 	WRITE_ONCE(slot->mixed, key ^ rule);
 	WRITE_ONCE(slot->rule, rule);

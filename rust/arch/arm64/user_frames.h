@@ -33,7 +33,8 @@ static __always_inline bool user_register(const struct pt_regs *regs, u32 number
 {
 	if (number > 31)
 		return false;
-	*value = number == 31 ? regs->sp : regs->regs[number];
+	/* (An index would be checked a second time.) */
+	*value = number == 31 ? regs->sp : *(regs->regs + number);
 	return true;
 }
 

@@ -40,7 +40,8 @@ static __always_inline bool user_register(const struct pt_regs *regs, u32 number
 
 	if (number >= ARRAY_SIZE(places))
 		return false;
-	*value = *(const u64 *)((const u8 *)regs + places[number]);
+	/* (An index would be checked a second time.) */
+	*value = *(const u64 *)((const u8 *)regs + *(places + number));
 	return true;
 }
 

@@ -11,7 +11,6 @@ use crate::arch::word::SharedWord;
 use crate::sys::args::Task;
 use crate::sys::cpu;
 use crate::sys::irq_work::IrqWork;
-use crate::sys::nofault::{AddressSpace, Somewhere};
 use crate::sys::page_vec::PageVec;
 use crate::sys::rcu::{RcuArc, Retired};
 use crate::sys::user_stack::{
@@ -329,7 +328,8 @@ impl Steps<'_> {
     }
 
     /// Makes the rule of the frame known, or steps to the frame of its caller.
-    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
     fn look_up(&mut self) -> Result<(), StackEnd> {
         let frame = unwind_frame(self.walk.frame());
         let address = frame.lookup();
@@ -423,8 +423,7 @@ struct ProgramWords;
 
 impl StackWords for ProgramWords {
     fn word(&mut self, address: u64) -> Option<u64> {
-        let space = AddressSpace::User;
-        Somewhere { address, space }.read(size_of::<u64>())
+        user_stack::program_word(address)
     }
 }
 

@@ -292,6 +292,7 @@ void rtrace_user_keep(struct rtrace_user_rule *rules, u32 bits, u64 space, u64 p
 u32 rtrace_user_narrow(const struct rtrace_user_walk *walk, u64 *addresses, u32 room);
 u64 rtrace_user_code(u64 word);
 bool rtrace_user_register(u32 number, u64 *value);
+bool rtrace_user_word(u64 at, u64 *word);
 enum rtrace_user_place rtrace_user_place_of(u64 pc, struct rtrace_user_mapping *mapping);
 int rtrace_user_file_of(int fd, struct rtrace_user_file *to);
 int rtrace_user_watch(void);

@@ -194,6 +194,12 @@ notrace u32 rtrace_user_narrow(const struct rtrace_user_walk *walk, u64 *address
 	return taken;
 }
 
+/* Reads a word of the program's memory. Returns whether it can be read now. */
+notrace bool rtrace_user_word(u64 at, u64 *word)
+{
+	return !copy_from_user_nofault(word, (const void __user *)at, sizeof(*word));
+}
+
 static notrace void identify(const struct inode *inode, struct rtrace_user_file *file)
 {
 	struct timespec64 changed = inode_get_ctime(inode);

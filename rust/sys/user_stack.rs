@@ -215,6 +215,14 @@ pub(crate) fn entry_register(number: u8) -> Option<u64> {
     is_there.then_some(value)
 }
 
+/// The word at an address of the program that runs. [`None`]: it cannot be read now. Any context, NMI included.
+pub(crate) fn program_word(address: u64) -> Option<u64> {
+    let mut word = 0;
+    // SAFETY: The function accepts any address, and writes the word.
+    let is_there = unsafe { bindings::rtrace_user_word(address, &mut word) };
+    is_there.then_some(word)
+}
+
 /// Rules of addresses, of all programs. All CPUs read and write it: a slot that is being replaced has no rule.
 pub(crate) struct KnownRules {
     /// Two for each slot.

@@ -16,6 +16,7 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/uaccess.h>
+#include <linux/uprobes.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -165,19 +166,27 @@ static DECLARE_WAIT_QUEUE_HEAD(retired_waiters);
 
 static void free_over(struct work_struct *work)
 {
-	struct rtrace_retired *next;
+	struct rtrace_retired *all, *next;
 
 	for (;;) {
 		spin_lock_bh(&over_lock);
-		next = over;
-		if (next)
-			over = next->next;
+		all = over;
+		over = NULL;
 		spin_unlock_bh(&over_lock);
-		if (!next)
+		if (!all)
 			break;
-		next->free(next);
-		atomic_dec(&retired_count);
-		wake_up_all(&retired_waiters);
+		for (next = all; next && !next->of_uprobe; next = next->next)
+			;
+		/* The kernel chooses the RCU of uprobes: tasks trace, or SRCU in older updates of Linux 6.12. */
+		if (next)
+			uprobe_unregister_sync();
+		while (all) {
+			next = all->next;
+			all->free(all);
+			all = next;
+			atomic_dec(&retired_count);
+			wake_up_all(&retired_waiters);
+		}
 	}
 }
 
@@ -197,13 +206,14 @@ static void grace_period_over(struct rcu_head *rcu)
 
 /*
  * Calls @free in a context that may sleep, after each handler that runs now has returned. The caller has
- * unregistered the handlers before. Any process context.
+ * unregistered the handlers before, of a uprobe or of something else. Any process context.
  */
-notrace void rtrace_retire(struct rtrace_retired *retired, void (*free)(struct rtrace_retired *retired))
+notrace void rtrace_retire(struct rtrace_retired *retired, void (*free)(struct rtrace_retired *retired), bool of_uprobe)
 {
 	atomic_inc(&retired_count);
 	WRITE_ONCE(last_retired, jiffies);
 	retired->free = free;
+	retired->of_uprobe = of_uprobe;
 	call_rcu_tasks_trace(&retired->rcu, grace_period_over);
 }
 

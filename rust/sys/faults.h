@@ -24,9 +24,10 @@ struct rtrace_retired {
 	struct callback_head rcu;
 	struct rtrace_retired *next;
 	void (*free)(struct rtrace_retired *retired);
+	bool of_uprobe;
 };
 
-void rtrace_retire(struct rtrace_retired *retired, void (*free)(struct rtrace_retired *retired));
+void rtrace_retire(struct rtrace_retired *retired, void (*free)(struct rtrace_retired *retired), bool of_uprobe);
 void rtrace_wait_a_second(void);
 bool rtrace_settle(bool tracepoint);
 void rtrace_wait_retired(void);

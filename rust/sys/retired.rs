@@ -9,6 +9,13 @@ use crate::sys::bindings;
 use kernel::prelude::*;
 use kernel::types::Opaque;
 
+/// The kind of the handlers that used a retired value.
+#[derive(PartialEq, Eq)]
+pub(super) enum Handlers {
+    Tracepoint,
+    Uprobe,
+}
+
 /// A `T` that handlers use until it is [retired](Self::retire). After that, handlers that already run may use
 /// it until they return.
 #[repr(C)]
@@ -37,10 +44,11 @@ impl<T: Send + 'static> Retirable<T> {
 
     /// Drops the value in a thread, after each handler that runs now has returned. The handlers must be
     /// unregistered. Process context.
-    pub(super) fn retire(self: KBox<Self>) {
+    pub(super) fn retire(self: KBox<Self>, handlers: Handlers) {
         let this = KBox::into_raw(self);
+        let of_uprobe = handlers == Handlers::Uprobe;
         // SAFETY: The node is at the box's address, and only this uses it. `free` takes over the box.
-        unsafe { bindings::rtrace_retire(this.cast(), Some(free::<T>)) };
+        unsafe { bindings::rtrace_retire(this.cast(), Some(free::<T>), of_uprobe) };
     }
 }
 

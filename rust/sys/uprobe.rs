@@ -8,7 +8,7 @@
 use crate::sys::args::Registers;
 use crate::sys::bindings;
 use crate::sys::kprobe::Reached;
-use crate::sys::retired::{self, Retirable};
+use crate::sys::retired::{self, Handlers, Retirable};
 use crate::sys::threads::ProcessMemory;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
@@ -195,7 +195,7 @@ impl<T: ReachedInProgram> On<T> {
         unsafe {
             bindings::rtrace_uprobe_unregister(uprobe.as_ptr(), used.value().consumer.get());
         }
-        used.retire();
+        used.retire(Handlers::Uprobe);
     }
 }
 

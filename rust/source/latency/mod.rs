@@ -30,14 +30,17 @@ struct LatencyEvent<M: Meter> {
     of: fn(&SessionSources) -> &Arc<Metered<M>>,
 }
 
-/// Finds the events of all latencies.
+/// Finds the events of all latencies that this kernel's tracepoints can measure.
 pub(super) fn find(sources: &mut FoundSources) -> Result {
     sources.add(LatencyEvent {
         of: |session| &session.wakeups,
     })?;
-    sources.add(LatencyEvent {
-        of: |session| &session.preemptions,
-    })?;
+    let has = |name: &&str| sources.tracepoint(name).is_some();
+    if preempt::TRACEPOINTS.iter().all(has) {
+        sources.add(LatencyEvent {
+            of: |session| &session.preemptions,
+        })?;
+    }
     sources.add(LatencyEvent {
         of: |session| &session.timers,
     })

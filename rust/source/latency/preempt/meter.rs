@@ -3,7 +3,7 @@
 //! Measures preemptions, by probes at the scheduler's tracepoints.
 
 use super::requests::{Request, RequestKind, Requests};
-use super::{PreemptChoice, PreemptMeter, PreemptRecord};
+use super::{PreemptChoice, PreemptMeter, PreemptRecord, TRACEPOINTS};
 use crate::abi::schema::Field;
 use crate::arch::preempt::NoPreempt;
 use crate::probe::stopwatch::Stopwatch;
@@ -41,14 +41,13 @@ impl Meter for PreemptMeter {
         let sched_exit = Handler::new1(exit, bindings::__traceiter_sched_exit_tp);
         let sched_entry = Handler::new1(entry, bindings::__traceiter_sched_entry_tp);
         let need_resched = bindings::__traceiter_sched_set_need_resched_tp;
+        let set_need_resched = Handler::new3(set_need_resched, need_resched);
+        let [exit, entry, asked] = TRACEPOINTS;
         let handlers = [
             ("sched_switch", sched_switch),
-            ("sched_exit_tp", sched_exit),
-            ("sched_entry_tp", sched_entry),
-            (
-                "sched_set_need_resched_tp",
-                Handler::new3(set_need_resched, need_resched),
-            ),
+            (exit, sched_exit),
+            (entry, sched_entry),
+            (asked, set_need_resched),
         ];
         metered::attach(preemptions, &handlers)
     }

@@ -47,6 +47,13 @@ record! {
 /// The preemptions that a session measures. A preemption for which two CPUs asked at once is missed.
 pub(crate) type PreemptLatency = Metered<PreemptMeter>;
 
+/// The tracepoints that only some kernels have.
+pub(super) const TRACEPOINTS: [&str; 3] = [
+    "sched_exit_tp",
+    "sched_entry_tp",
+    "sched_set_need_resched_tp",
+];
+
 /// The probes that measure them.
 pub(crate) type PreemptMeter = Attachments<Preemptions>;
 

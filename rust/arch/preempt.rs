@@ -8,7 +8,7 @@ use super::record::gate::Level;
 use core::marker::PhantomData;
 use kernel::bindings;
 
-pub use super::processor::preempt::{are_interrupts_on, is_interruptible};
+pub use super::processor::preempt::{is_interruptible, was_interruptible};
 
 /// A guard that disables preemption while it exists. The caller stays on its CPU, in an RCU
 /// read-side section. Any context, NMI included. The processor has its `new` and `drop`.
@@ -45,7 +45,7 @@ pub fn is_in_interrupt() -> bool {
 /// with interrupts disabled counts as an interrupt: only an NMI can interrupt it, too.
 ///
 /// A breakpoint (the place of a kprobe) counts as an NMI on x86. On arm64 it has no mark, but disables interrupts, so it
-/// counts as an interrupt.
+/// counts as an interrupt. A pseudo-NMI of arm64 has the mark of an NMI.
 pub fn level() -> Level {
     let count = count();
     let part = |shift: u32, bits: u32| (count >> shift) & ((1 << bits) - 1);

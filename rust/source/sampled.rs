@@ -194,7 +194,7 @@ impl OnSample for Sampling {
         let throttled = u64::from(sample.is_throttled);
         let throttled = progress.throttled.load().wrapping_add(throttled);
         progress.throttled.store(throttled);
-        let interrupts_off = !preempt::are_interrupts_on(sample.registers.get(Register::Flags));
+        let interrupts_off = !preempt::was_interruptible(|register| sample.registers.get(register));
         let record = ProfileRecord {
             ip: KernelAddress::new(sample.registers.get(Register::Ip)),
             period: sample.period,

@@ -3,6 +3,7 @@
 //! The preemption count, and the processor's flag that disables interrupts.
 
 use super::super::preempt::NoPreempt;
+use super::registers::Register;
 use super::task::current;
 use core::arch::asm;
 use core::mem::offset_of;
@@ -100,17 +101,79 @@ pub fn count() -> u32 {
     unsafe { current().byte_add(COUNT).cast::<u32>().read_volatile() }
 }
 
-/// Returns whether interrupts are enabled. Any context, NMI included.
+/// The priorities of interrupts: with pseudo-NMIs, the kernel disables the other interrupts by a mask of priorities. Only
+/// at the beginning and end of an interrupt, and in a few other places, it disables all interrupts by the flag.
+///
+/// The kernel decides at boot whether it uses them, and replaces the instructions when it loads the module.
+#[cfg(CONFIG_ARM64_PSEUDO_NMI)]
+mod priority {
+    use super::*;
+
+    /// The mask that enables all interrupts (`GIC_PRIO_IRQON`; `sys/features.c` compares).
+    const ALL: u64 = 0xe0;
+
+    /// Whether the mask enables all interrupts. (The register is `ICC_PMR_EL1`.)
+    #[inline(always)]
+    pub(super) fn enables_all() -> bool {
+        let mask: u64;
+        // SAFETY: Reads a register, on a processor that has it.
+        unsafe {
+            asm!(
+                alternative!("mov {mask}, {all}", "mrs {mask}, S3_0_C4_C6_0"),
+                mask = out(reg) mask,
+                all = const ALL,
+                capability = const bindings::ARM64_HAS_GIC_PRIO_MASKING,
+                options(nostack, preserves_flags),
+            );
+        }
+        mask == ALL
+    }
+
+    /// Whether this mask, which the kernel has saved, enables all interrupts.
+    pub(super) fn enabled_all(mask: u64) -> bool {
+        let is_used: u64;
+        // SAFETY: Sets a register.
+        unsafe {
+            asm!(
+                alternative!("mov {used}, 0", "mov {used}, 1"),
+                used = out(reg) is_used,
+                capability = const bindings::ARM64_HAS_GIC_PRIO_MASKING,
+                options(nostack, preserves_flags),
+            );
+        }
+        is_used == 0 || mask == ALL
+    }
+}
+
+/// All interrupts have one priority.
+#[cfg(not(CONFIG_ARM64_PSEUDO_NMI))]
+mod priority {
+    #[inline(always)]
+    pub(super) fn enables_all() -> bool {
+        true
+    }
+
+    #[inline(always)]
+    pub(super) fn enabled_all(_mask: u64) -> bool {
+        true
+    }
+}
+
+/// Returns whether interrupts are enabled, all of them. Any context, NMI included.
 #[inline(always)]
 pub fn is_interruptible() -> bool {
     let flags: u64;
     // SAFETY: Reads the flags.
     unsafe { asm!("mrs {flags}, daif", flags = out(reg) flags, options(nostack, preserves_flags)) };
-    are_interrupts_on(flags)
+    flags & NO_INTERRUPTS == 0 && priority::enables_all()
 }
 
-/// Returns whether these processor flags enable interrupts.
+/// Returns whether interrupts were enabled in code with these registers.
 #[inline(always)]
-pub const fn are_interrupts_on(flags: u64) -> bool {
-    flags & NO_INTERRUPTS == 0
+pub fn was_interruptible(register: impl Fn(Register) -> u64) -> bool {
+    // The mask is in the upper half of the word that has the number of the system call.
+    const _: () =
+        assert!(offset_of!(bindings::pt_regs, pmr) == offset_of!(bindings::pt_regs, syscallno) + 4);
+    register(Register::Flags) & NO_INTERRUPTS == 0
+        && priority::enabled_all(register(Register::SyscallNo) >> 32)
 }

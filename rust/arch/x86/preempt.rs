@@ -3,6 +3,7 @@
 //! The preemption count, and the processor's flag that disables interrupts.
 
 use super::super::preempt::NoPreempt;
+use super::registers::Register;
 use core::arch::asm;
 use kernel::bindings;
 
@@ -118,11 +119,11 @@ pub fn is_interruptible() -> bool {
     unsafe {
         asm!("pushfq", "pop {flags}", flags = out(reg) flags, options(nostack, preserves_flags));
     }
-    are_interrupts_on(flags)
+    flags & INTERRUPTS != 0
 }
 
-/// Returns whether these processor flags enable interrupts.
+/// Returns whether interrupts were enabled in code with these registers.
 #[inline(always)]
-pub const fn are_interrupts_on(flags: u64) -> bool {
-    flags & INTERRUPTS != 0
+pub fn was_interruptible(register: impl Fn(Register) -> u64) -> bool {
+    register(Register::Flags) & INTERRUPTS != 0
 }

@@ -64,6 +64,12 @@ pub unsafe fn need_reschedule(task: *const bindings::task_struct) -> u8 {
 /// `task` is the running task.
 #[inline(always)]
 pub unsafe fn is_in_compat_call(task: *const bindings::task_struct) -> bool {
+    #[cfg(CONFIG_COMPAT)]
     // SAFETY: The task lives, and only it writes this field.
-    unsafe { (*task).thread_info.status & bindings::TS_COMPAT != 0 }
+    return unsafe { (*task).thread_info.status & bindings::TS_COMPAT != 0 };
+    #[cfg(not(CONFIG_COMPAT))]
+    {
+        let _ = task;
+        false
+    }
 }

@@ -139,6 +139,10 @@ packages() {
 # version_of PACKAGE SUITE: prints the version of a package, which is also that of its kernel.
 version_of() { apt_of "$2" apt-cache show "$1" | sed -n 's/^Version: //p' | head -n 1; }
 
+# has_crates SOURCE: whether the kernel crate in this source has what rtrace uses: it is that of 7.2 or later. Otherwise
+# scripts/graft-crates gives the kernel the crates of a later one.
+has_crates() { [ -d "$1/rust/zerocopy" ]; }
+
 # beside COMMAND...: runs it in the background, as process $!. The command ends with the calling script at the
 # latest, also by Ctrl-C, which signals only the foreground process group. Replaces the script's traps.
 beside() {

@@ -10,6 +10,13 @@ use kernel::bindings;
 
 pub use super::processor::preempt::{is_interruptible, was_interruptible};
 
+/// The adjacent bits of a task's flags that ask for the scheduler: at the next preemption point and, if the kernel has
+/// that, lazily. (`sys/features.c` compares their numbers.)
+pub(super) const NEED_RESCHEDULE: u8 = match cfg!(kernel_has = "lazy_reschedule") {
+    true => 3,
+    false => 1,
+};
+
 /// A guard that disables preemption while it exists. The caller stays on its CPU, in an RCU
 /// read-side section. Any context, NMI included. The processor has its `new` and `drop`.
 pub struct NoPreempt(PhantomData<*mut ()>);

@@ -20,24 +20,24 @@
     unsafe_op_in_unsafe_fn
 )]
 
+// scripts/check-kdir refuses these kernels, too.
+#[cfg(CONFIG_RANDSTRUCT)]
+compile_error!("CONFIG_RANDSTRUCT: bindgen does not know the order of a structure's fields");
+#[cfg(all(
+    any(CONFIG_CFI, CONFIG_CFI_CLANG),
+    not(CONFIG_CFI_ICALL_NORMALIZE_INTEGERS)
+))]
+compile_error!("CONFIG_CFI without CONFIG_CFI_ICALL_NORMALIZE_INTEGERS: C and Rust code could not call each other");
+#[cfg(all(CONFIG_KASAN, not(CONFIG_CC_IS_CLANG)))]
+compile_error!(
+    "CONFIG_KASAN of a kernel that gcc built: only clang checks the memory of Rust code"
+);
+#[cfg(all(CONFIG_LTO, CONFIG_DEBUG_INFO_BTF))]
+compile_error!("CONFIG_LTO and CONFIG_DEBUG_INFO_BTF: with both, the kernel allows no Rust code");
+
 use kernel::ffi;
-#[cfg(linux_6_12)]
-use kernel::ffi::{c_int, c_void};
 use pin_init::MaybeZeroable;
 
 pub(crate) use kernel::bindings::*;
 
 include!(env!("RTRACE_BINDINGS"));
-
-// Prototypes of tracepoints that 6.12 lacks. Handlers for them compile, and attaching one fails with `ENOENT`.
-#[cfg(linux_6_12)]
-extern "C" {
-    pub(crate) fn __traceiter_sched_entry_tp(data: *mut c_void, preempt: bool) -> c_int;
-    pub(crate) fn __traceiter_sched_exit_tp(data: *mut c_void, is_switch: bool) -> c_int;
-    pub(crate) fn __traceiter_sched_set_need_resched_tp(
-        data: *mut c_void,
-        task: *mut task_struct,
-        cpu: c_int,
-        flag: c_int,
-    ) -> c_int;
-}

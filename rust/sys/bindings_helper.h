@@ -34,6 +34,7 @@
 
 #include "faults.h"
 #include "helpers.h"
+#include "linux.h"
 #include "rtrace.h"
 #include "threads.h"
 

@@ -6,7 +6,6 @@
 #include <linux/smp.h>
 
 #include "helpers.h"
-#include "linux.h"
 
 /* The type of the last argument differs between kernels. */
 notrace int rtrace_call_on_cpu(int cpu, smp_call_func_t func, void *info)
@@ -27,5 +26,5 @@ notrace int rtrace_cpu_next(int cpu, bool online)
 notrace bool rtrace_cpu_is_isolated(int cpu)
 {
 	guard(rcu)();
-	return !housekeeping_cpu(cpu, HK_TYPE_DOMAIN) || !housekeeping_cpu(cpu, HK_TYPE_KERNEL_NOISE);
+	return !housekeeping_cpu(cpu, HK_TYPE_DOMAIN) || !housekeeping_cpu(cpu, HK_TYPE_TICK);
 }

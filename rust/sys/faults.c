@@ -46,12 +46,7 @@ static notrace bool waits_less(struct rb_node *one, const struct rb_node *other)
  */
 static notrace bool begin_wait(struct waiting *waiting)
 {
-#ifdef RTRACE_LINUX_6_12
-	/* It calls the probes of system calls with preemption disabled. */
-	if (!preemptible())
-		return false;
-#endif
-	if (!try_module_get(THIS_MODULE))
+	if (!rtrace_may_fault() || !try_module_get(THIS_MODULE))
 		return false;
 	waiting->task = current;
 	waiting->since = jiffies;

@@ -20,37 +20,6 @@
 #include "helpers.h"
 #include "linux.h"
 
-#ifdef RTRACE_LINUX_6_12
-/* The functions of 7.2, by those of 6.12. There an entry's own reference keeps it, until kill_litter_super(). */
-static struct dentry *simple_start_creating(struct dentry *parent, const char *name)
-{
-	struct dentry *dentry;
-
-	inode_lock(d_inode(parent));
-	dentry = lookup_one_len(name, parent, strlen(name));
-	if (!IS_ERR(dentry) && d_really_is_positive(dentry)) {
-		dput(dentry);
-		dentry = ERR_PTR(-EEXIST);
-	}
-	if (IS_ERR(dentry))
-		inode_unlock(d_inode(parent));
-	return dentry;
-}
-
-static void simple_done_creating(struct dentry *dentry)
-{
-	inode_unlock(d_inode(dentry->d_parent));
-	dput(dentry);
-}
-
-static void d_make_persistent(struct dentry *dentry, struct inode *inode)
-{
-	d_instantiate(dget(dentry), inode);
-}
-
-#define kill_anon_super(sb) kill_litter_super(sb)
-#endif
-
 /* f_type of statfs(2): "rtrc". */
 #define MAGIC 0x72747263
 
@@ -324,11 +293,7 @@ static int fill_super(struct super_block *sb, struct fs_context *fc)
 	sb->s_op = &super_operations;
 	sb->s_time_gran = 1;
 	sb->s_iflags |= SB_I_NOEXEC | SB_I_NODEV;
-#ifdef RTRACE_LINUX_6_12
-	sb->s_d_op = &simple_dentry_operations;
-#else
-	sb->s_d_flags |= DCACHE_DONTCACHE;
-#endif
+	rtrace_forget_unused(sb);
 	inode = new_dir(sb);
 	sb->s_root = d_make_root(inode);
 	if (!sb->s_root)

@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Functions that ftrace can trace. */
+#include <linux/fprobe.h>
 #include <linux/ftrace.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "helpers.h"
+#include "linux.h"
+
+/* Sets how many calls that have not returned @probe sees, if the kernel has such a limit. It misses further calls. */
+notrace void rtrace_limit_calls(struct fprobe *probe, int calls)
+{
+#ifndef RTRACE_HAS_FPROBE_ON_GRAPH
+	probe->nr_maxactive = calls;
+#endif
+}
+
+/*
+ * Leaves @probe only the functions @left, after a module was unloaded. An fprobe on the function graph forgets the
+ * module's functions itself; else they stay in its filter. May sleep.
+ */
+notrace int rtrace_fprobe_forget(struct fprobe *probe, unsigned long *left, unsigned int count)
+{
+#ifdef RTRACE_HAS_FPROBE_ON_GRAPH
+	return 0;
+#else
+	return ftrace_set_filter_ips(&probe->ops, left, count, 0, 1);
+#endif
+}
 
 #ifdef CONFIG_DYNAMIC_FTRACE
 /* The kernel's struct ftrace_hash, which no header defines. */
@@ -69,8 +92,43 @@ notrace int rtrace_each_function(const char *pattern, unsigned long *addresses, 
 	kfree(ops);
 	return err;
 }
+
+#ifdef RTRACE_HAS_FPROBE_ON_GRAPH
+/*
+ * As rtrace_each_function(), but the pattern matches each name of a function, and a function with several matching names
+ * may be seen twice. The kernel exports no other way to find them than the registration of an fprobe. So this registers
+ * one that is off, and unregisters it at once.
+ */
+notrace int rtrace_each_matching(const char *pattern, unsigned long *addresses, unsigned int count,
+				 int (*see)(unsigned long function, void *data), void *data)
+{
+	struct fprobe probe = { .flags = FPROBE_FL_DISABLED };
+	int at, err;
+
+	err = addresses ? register_fprobe_ips(&probe, addresses, count) : register_fprobe(&probe, pattern, NULL);
+	if (err)
+		return err;
+	for (at = 0; !err && at < probe.hlist_array->size; at++)
+		err = see(probe.hlist_array->array[at].addr, data);
+	unregister_fprobe(&probe);
+	return err;
+}
+#else
+/* The names are those that ftrace knows, because an fprobe has no list of functions. */
+notrace int rtrace_each_matching(const char *pattern, unsigned long *addresses, unsigned int count,
+				 int (*see)(unsigned long function, void *data), void *data)
+{
+	return rtrace_each_function(pattern, addresses, count, see, data);
+}
+#endif
 #else
 notrace int rtrace_each_function(const char *pattern, unsigned long *addresses, unsigned int count,
+				 int (*see)(unsigned long function, void *data), void *data)
+{
+	return -EOPNOTSUPP;
+}
+
+notrace int rtrace_each_matching(const char *pattern, unsigned long *addresses, unsigned int count,
 				 int (*see)(unsigned long function, void *data), void *data)
 {
 	return -EOPNOTSUPP;

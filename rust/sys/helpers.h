@@ -10,12 +10,14 @@
 
 #include <linux/hrtimer_types.h>
 #include <linux/smp.h>
+#include <linux/uprobes.h>
 #include <linux/workqueue.h>
 
 struct cgroup;
 struct dentry;
 struct file;
 struct file_operations;
+struct fprobe;
 struct kretprobe;
 struct kretprobe_instance;
 struct inode;
@@ -29,7 +31,6 @@ struct rtrace_trace_call;
 struct rtrace_trace_event;
 struct tracepoint;
 struct uprobe;
-struct uprobe_consumer;
 
 /* clock.c */
 u64 rtrace_tsc_frequency(void);
@@ -77,6 +78,10 @@ void rtrace_set_access(struct dentry *entry, umode_t mode);
 
 /* functions.c */
 int rtrace_each_function(const char *pattern, unsigned long *addresses, unsigned int count,
+			 int (*see)(unsigned long function, void *data), void *data);
+void rtrace_limit_calls(struct fprobe *probe, int calls);
+int rtrace_fprobe_forget(struct fprobe *probe, unsigned long *left, unsigned int count);
+int rtrace_each_matching(const char *pattern, unsigned long *addresses, unsigned int count,
 			 int (*see)(unsigned long function, void *data), void *data);
 
 /* kprobe.c */
@@ -185,6 +190,7 @@ void rtrace_cgroup_put(struct cgroup *cgroup);
 const struct new_utsname *rtrace_utsname(void);
 
 /* timer.c */
+void rtrace_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *timer));
 u64 rtrace_hrtimer_due(const struct hrtimer *timer);
 struct pt_regs *rtrace_interrupted(void);
 enum hrtimer_restart rtrace_hrtimer_again(struct hrtimer *timer, s64 period_ns);
@@ -224,8 +230,15 @@ struct path *rtrace_path_new(const char *name);
 void rtrace_path_free(struct path *path);
 const struct inode *rtrace_path_overlay(const struct path *path);
 bool rtrace_runs_code_of(const struct inode *inode, struct pt_regs *regs);
-struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct uprobe_consumer *consumer);
-void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer);
+
+/* The kernel's consumer of a uprobe, and its handler for each kernel. */
+struct rtrace_uprobe_consumer {
+	struct uprobe_consumer consumer;
+	int (*reached)(struct rtrace_uprobe_consumer *consumer, struct pt_regs *regs);
+};
+
+struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct rtrace_uprobe_consumer *consumer);
+void rtrace_uprobe_unregister(struct uprobe *uprobe, struct rtrace_uprobe_consumer *consumer);
 
 /* user_stack.c */
 

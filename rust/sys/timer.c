@@ -4,6 +4,13 @@
 #include <asm/irq_regs.h>
 
 #include "helpers.h"
+#include "linux.h"
+
+/* Sets up a timer that calls @function in hard interrupt context, on the CPU that starts it. */
+notrace void rtrace_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *timer))
+{
+	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+}
 
 /* Expiry time of the timer, by the timer's clock. For its callback. */
 notrace u64 rtrace_hrtimer_due(const struct hrtimer *timer)

@@ -43,25 +43,7 @@ impl<T: Sync> Timer<T> {
         pin_init!(Self {
             timer <- Opaque::ffi_init(|timer| {
                 // SAFETY: `timer` is memory for a timer that will not move.
-                #[cfg(linux_6_12)]
-                unsafe {
-                    bindings::hrtimer_init(
-                        timer,
-                        bindings::CLOCK_MONOTONIC as bindings::clockid_t,
-                        bindings::hrtimer_mode_HRTIMER_MODE_REL_PINNED_HARD,
-                    );
-                    (*timer).function = Some(Self::callback);
-                }
-                // SAFETY: As above.
-                #[cfg(not(linux_6_12))]
-                unsafe {
-                    bindings::hrtimer_setup(
-                        timer,
-                        Some(Self::callback),
-                        bindings::CLOCK_MONOTONIC as bindings::clockid_t,
-                        bindings::hrtimer_mode_HRTIMER_MODE_REL_PINNED_HARD,
-                    )
-                }
+                unsafe { bindings::rtrace_hrtimer_setup(timer, Some(Self::callback)) }
             }),
             data,
             tick,

@@ -8,21 +8,13 @@
 #include "helpers.h"
 #include "linux.h"
 
-#ifdef RTRACE_LINUX_6_12
-/* It calls all handlers with preemption disabled. */
-#define tracepoint_is_faultable(tracepoint) false
-#define synchronize_handlers() tracepoint_synchronize_unregister()
-#else
-#define synchronize_handlers() synchronize_srcu(&tracepoint_srcu)
-#endif
-
 /*
  * Waits until no unregistered handler runs. With @may_sleep, waits until no handler runs with preemption
  * disabled; a handler that sleeps may still run after that: see rtrace_retire().
  */
 notrace void rtrace_synchronize_probes(bool may_sleep)
 {
-	synchronize_handlers();
+	rtrace_synchronize_handlers();
 	if (may_sleep)
 		synchronize_rcu();
 }
@@ -47,7 +39,7 @@ notrace void rtrace_synchronize_module_probes(struct module *module)
 
 	for (at = 0; at < module->num_tracepoints; at++)
 		faultable |= tracepoint_is_faultable(rtrace_module_tracepoint(module, at));
-	synchronize_handlers();
+	rtrace_synchronize_handlers();
 	/* This also waits for handlers of system calls, which may sleep while they fetch arguments. */
 	if (faultable)
 		synchronize_rcu_tasks_trace();

@@ -64,15 +64,23 @@ notrace bool rtrace_runs_code_of(const struct inode *inode, struct pt_regs *regs
 	return runs;
 }
 
-/* Without CONFIG_UPROBES these are inline functions; the first returns -ENOSYS. */
-notrace struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset,
-					      struct uprobe_consumer *consumer)
+/* The handler that the kernel calls. May sleep. */
+static notrace int handle(struct uprobe_consumer *consumer, struct pt_regs *regs RTRACE_UPROBE_DATA)
 {
-	return uprobe_register(d_real_inode(path->dentry), offset, 0, consumer);
+	struct rtrace_uprobe_consumer *own = container_of(consumer, struct rtrace_uprobe_consumer, consumer);
+
+	return own->reached(own, regs);
+}
+
+/* Without CONFIG_UPROBES the kernel's functions are inline functions; the first returns -ENOSYS. */
+notrace struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct rtrace_uprobe_consumer *consumer)
+{
+	consumer->consumer.handler = handle;
+	return uprobe_register(d_real_inode(path->dentry), offset, 0, &consumer->consumer);
 }
 
 /* The consumer may still run after this: see rtrace_retire(). */
-notrace void rtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer)
+notrace void rtrace_uprobe_unregister(struct uprobe *uprobe, struct rtrace_uprobe_consumer *consumer)
 {
-	uprobe_unregister_nosync(uprobe, consumer);
+	uprobe_unregister_nosync(uprobe, &consumer->consumer);
 }

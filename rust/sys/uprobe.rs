@@ -90,7 +90,7 @@ unsafe impl<T: ReachedInProgram> Send for On<T> {}
 #[repr(C)]
 struct Consumer<T> {
     /// First field, so that it has the same address as the whole.
-    consumer: Opaque<bindings::uprobe_consumer>,
+    consumer: Opaque<bindings::rtrace_uprobe_consumer>,
     target: Arc<T>,
     /// The inode of the file in its overlay file system, or NULL. Only compared.
     overlay: *const bindings::inode,
@@ -128,12 +128,7 @@ impl<T: ReachedInProgram> Uprobe<T> {
         if on.is_some() {
             return self.visit(wants::<T>);
         }
-        let consumer = bindings::uprobe_consumer {
-            handler: Some(reached::<T>),
-            filter: Some(wants::<T>),
-            ..Default::default()
-        };
-        *on = Some(self.register(consumer)?);
+        *on = Some(self.register(reached::<T>, wants::<T>)?);
         Ok(())
     }
 
@@ -155,17 +150,19 @@ impl<T: ReachedInProgram> Uprobe<T> {
     /// Registers and unregisters a consumer that handles nothing. Thus the kernel adds breakpoints where `filter` is
     /// true, and then removes breakpoints that no consumer wants. Modules cannot call uprobe_apply(). May sleep.
     fn visit(&self, filter: Filter) -> Result {
-        let consumer = bindings::uprobe_consumer {
-            handler: Some(ignored),
-            filter: Some(filter),
-            ..Default::default()
-        };
-        self.register(consumer)?.unregister();
+        self.register(ignored, filter)?.unregister();
         Ok(())
     }
 
     /// Registers a consumer. May sleep.
-    fn register(&self, consumer: bindings::uprobe_consumer) -> Result<On<T>> {
+    fn register(&self, reached: Handler, filter: Filter) -> Result<On<T>> {
+        let consumer = bindings::rtrace_uprobe_consumer {
+            consumer: bindings::uprobe_consumer {
+                filter: Some(filter),
+                ..Default::default()
+            },
+            reached: Some(reached),
+        };
         let used = Retirable::new(Consumer {
             consumer: Opaque::new(consumer),
             target: self.target.clone(),
@@ -211,11 +208,16 @@ impl<T: ReachedInProgram> PinnedDrop for Uprobe<T> {
 /// # Safety
 ///
 /// `consumer` must be that of a live `Consumer<T>`.
-unsafe fn whole<'a, T>(consumer: *mut bindings::uprobe_consumer) -> &'a Consumer<T> {
+unsafe fn whole<'a, T, C>(consumer: *mut C) -> &'a Consumer<T> {
     const { assert!(core::mem::offset_of!(Consumer<T>, consumer) == 0) };
+    const { assert!(core::mem::offset_of!(bindings::rtrace_uprobe_consumer, consumer) == 0) };
     // SAFETY: By the contract. No code has a mutable reference to it.
     unsafe { &*consumer.cast::<Consumer<T>>() }
 }
+
+/// Handles a reached breakpoint.
+type Handler =
+    unsafe extern "C" fn(*mut bindings::rtrace_uprobe_consumer, *mut bindings::pt_regs) -> c_int;
 
 /// Decides whether the kernel adds breakpoints to a memory.
 type Filter =
@@ -231,7 +233,7 @@ unsafe extern "C" fn wants<T: ReachedInProgram>(
     memory: *mut bindings::mm_struct,
 ) -> bool {
     // SAFETY: By the contract.
-    let (consumer, memory) = unsafe { (whole::<T>(consumer), ProcessMemory::of(memory)) };
+    let (consumer, memory) = unsafe { (whole::<T, _>(consumer), ProcessMemory::of(memory)) };
     memory.is_some_and(|memory| consumer.target.wants(&memory))
 }
 
@@ -253,9 +255,8 @@ unsafe extern "C" fn is_current(
 ///
 /// Only the kernel calls this.
 unsafe extern "C" fn ignored(
-    _consumer: *mut bindings::uprobe_consumer,
+    _consumer: *mut bindings::rtrace_uprobe_consumer,
     _registers: *mut bindings::pt_regs,
-    #[cfg(not(linux_6_12))] _kept: *mut u64,
 ) -> c_int {
     bindings::UPROBE_HANDLER_REMOVE as c_int
 }
@@ -291,12 +292,11 @@ impl<T: ReachedInProgram> Consumer<T> {
 ///
 /// `consumer` must be that of a live `Consumer<T>`, and `registers` those of the current task at the breakpoint.
 unsafe extern "C" fn reached<T: ReachedInProgram>(
-    consumer: *mut bindings::uprobe_consumer,
+    consumer: *mut bindings::rtrace_uprobe_consumer,
     registers: *mut bindings::pt_regs,
-    #[cfg(not(linux_6_12))] _kept: *mut u64,
 ) -> c_int {
     // SAFETY: By the contract.
-    match unsafe { whole::<T>(consumer).wanted(registers) } {
+    match unsafe { whole::<T, _>(consumer).wanted(registers) } {
         Ok(target) => {
             // SAFETY: By the contract.
             target.reached(unsafe { &*registers.cast::<Registers>() });

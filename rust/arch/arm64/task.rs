@@ -2,6 +2,7 @@
 
 //! State of a task that the processor's part of the kernel keeps.
 
+use super::super::preempt::NEED_RESCHEDULE;
 use core::arch::asm;
 use kernel::bindings;
 
@@ -25,11 +26,9 @@ pub fn current() -> *const bindings::task_struct {
 /// `task` lives.
 #[inline(always)]
 pub unsafe fn need_reschedule(task: *const bindings::task_struct) -> u8 {
-    // The two bits are adjacent.
-    const _: () = assert!(bindings::TIF_NEED_RESCHED_LAZY == bindings::TIF_NEED_RESCHED + 1);
     // SAFETY: The task lives; its flags are read once.
     let flags = unsafe { (&raw const (*task).thread_info.flags).read_volatile() };
-    (flags >> bindings::TIF_NEED_RESCHED) as u8 & 3
+    (flags >> bindings::TIF_NEED_RESCHED) as u8 & NEED_RESCHEDULE
 }
 
 /// Returns whether `task` is in a system call of a 32-bit program (`is_compat_task()`).

@@ -5,6 +5,8 @@
 pub mod calls;
 pub mod clock;
 #[cfg(MODULE)]
+mod holder;
+#[cfg(MODULE)]
 pub mod percpu;
 #[cfg(MODULE)]
 pub(super) mod preempt;

@@ -3,6 +3,7 @@
 //! The preemption count, and the processor's flag that disables interrupts.
 
 use super::super::preempt::NoPreempt;
+use super::holder::{COUNT, COUNT_AT};
 use super::registers::Register;
 use core::arch::asm;
 use kernel::bindings;
@@ -34,19 +35,6 @@ pub const NMI_BITS: u32 = 4;
 #[cfg(not(CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS))]
 pub use bindings::{NMI_BITS, PREEMPT_NEED_RESCHED as NEED_RESCHED};
 
-/// The per-CPU variable that contains the preemption count, and the count's place in it.
-#[cfg(not(linux_6_12))]
-use bindings::__preempt_count as HOLDER;
-#[cfg(not(linux_6_12))]
-const PLACE: usize = 0;
-#[cfg(linux_6_12)]
-use bindings::pcpu_hot as HOLDER;
-#[cfg(linux_6_12)]
-const PLACE: usize = core::mem::offset_of!(
-    bindings::pcpu_hot__bindgen_ty_1__bindgen_ty_1,
-    preempt_count
-);
-
 impl NoPreempt {
     /// As `preempt_disable_notrace()`.
     #[inline(always)]
@@ -55,8 +43,8 @@ impl NoPreempt {
         unsafe {
             asm!(
                 concat!("inc ", word!(), " ptr gs:[rip + {holder} + {place}]"),
-                holder = sym HOLDER,
-                place = const PLACE,
+                holder = sym COUNT,
+                place = const COUNT_AT,
                 options(nostack),
             );
         }
@@ -83,8 +71,8 @@ impl Drop for NoPreempt {
                 "jnz 2f",
                 "call {schedule}",
                 "2:",
-                holder = sym HOLDER,
-                place = const PLACE,
+                holder = sym COUNT,
+                place = const COUNT_AT,
                 schedule = sym rtrace_preempt_schedule,
                 options(nostack),
             );
@@ -101,8 +89,8 @@ pub fn count() -> u32 {
     unsafe {
         asm!(
             "mov {count:e}, dword ptr gs:[rip + {holder} + {place}]",
-            holder = sym HOLDER,
-            place = const PLACE,
+            holder = sym COUNT,
+            place = const COUNT_AT,
             count = out(reg) count,
             options(nostack, preserves_flags),
         );

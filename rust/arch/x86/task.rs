@@ -2,28 +2,10 @@
 
 //! State of a task that the processor's part of the kernel keeps.
 
+use super::super::preempt::NEED_RESCHEDULE;
+use super::holder::{TASK, TASK_AT};
 use core::arch::asm;
 use kernel::bindings;
-
-/// The per-CPU variable that contains the running task, and the task's place in it.
-#[cfg(not(linux_6_12))]
-use bindings::current_task as HOLDER;
-#[cfg(not(linux_6_12))]
-const PLACE: usize = 0;
-#[cfg(linux_6_12)]
-use bindings::pcpu_hot as HOLDER;
-#[cfg(linux_6_12)]
-const PLACE: usize =
-    core::mem::offset_of!(bindings::pcpu_hot__bindgen_ty_1__bindgen_ty_1, current_task);
-
-/// The two adjacent bits of a task's flags that ask for the scheduler. (6.12 has only the first.)
-#[cfg(not(linux_6_12))]
-const NEED_RESCHEDULE: u8 = {
-    assert!(bindings::TIF_NEED_RESCHED_LAZY == bindings::TIF_NEED_RESCHED + 1);
-    3
-};
-#[cfg(linux_6_12)]
-const NEED_RESCHEDULE: u8 = 1;
 
 /// Returns the running task. It lives at least as long as the caller runs. Any context, NMI
 /// included.
@@ -36,8 +18,8 @@ pub fn current() -> *const bindings::task_struct {
         asm!(
             "mov {task}, gs:[rip + {holder} + {place}]",
             task = out(reg) task,
-            holder = sym HOLDER,
-            place = const PLACE,
+            holder = sym TASK,
+            place = const TASK_AT,
             options(pure, readonly, nostack, preserves_flags),
         );
     }

@@ -92,8 +92,7 @@ impl Calls for Graph {
     type Kept = PendingCall;
 
     #[inline(always)]
-    fn called(&self, function: usize) -> Option<PendingCall> {
-        let depth = Task::current().graph_depth();
+    fn called(&self, function: usize, depth: u32) -> Option<PendingCall> {
         let max_depth = self.max_depth.load();
         if max_depth != 0 && u64::from(depth) >= max_depth {
             return None;

@@ -274,10 +274,23 @@ impl Unloading for Hooks {
                 hooked.begins = None;
             }
         }
-        // fprobe forgets the functions itself.
+        let before = hooked.called.len();
         hooked.called.drop_if(goes);
         if hooked.called.is_empty() {
             self.end_calls(&mut hooked);
+        } else if hooked.called.len() != before {
+            let state = self.state.lock();
+            let forgot = state
+                .calls
+                .as_ref()
+                .map(|calls| calls.forget_all_but(&hooked.called));
+            drop(state);
+            if let Some(Err(_)) = forgot {
+                pr_warn!(
+                    "no memory to drop an unloaded module's functions: choose the others again\n"
+                );
+                self.end_calls(&mut hooked);
+            }
         }
     }
 

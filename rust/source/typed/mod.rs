@@ -15,6 +15,7 @@ mod sched;
 mod signal;
 mod task;
 mod timer;
+mod varying;
 
 use super::attached::AttachedProbes;
 use super::description::FullName;
@@ -100,13 +101,13 @@ static DECLARED: &[&Declaration] = &[
     &timer::TIMER_EXPIRE_ENTRY,
     &timer::TIMER_EXPIRE_EXIT,
     &timer::TIMER_INIT,
-    &timer::TIMER_HRTIMER_INIT,
+    &varying::TIMER_HRTIMER_INIT,
     &signal::SIGNAL_GENERATE,
     &signal::SIGNAL_DELIVER,
     &sched::SCHED_PROCESS_FORK,
     &sched::SCHED_WAKEUP_NEW,
     &sched::SCHED_PROCESS_EXEC,
-    &sched::SCHED_PROCESS_EXIT,
+    &varying::SCHED_PROCESS_EXIT,
     &sched::SCHED_PROCESS_FREE,
     &sched::SCHED_PROCESS_WAIT,
     &module::MODULE_LOAD,

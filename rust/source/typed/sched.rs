@@ -90,32 +90,6 @@ event! {
     string filename = program.file_name()
 }
 
-#[cfg(not(linux_6_12))]
-event! {
-    /// A task ends.
-    SCHED_PROCESS_EXIT: sched "sched_process_exit" =
-        sched_process_exit(task: &Task, group_dead: bool)
-    {
-        comm: [u8; 16] = task.comm(),
-        tid: i32 = task.tid(),
-        prio: i32 = task.prio(),
-        group_dead: u8 = group_dead.into(),
-    }
-}
-
-#[cfg(linux_6_12)]
-event! {
-    /// A task ends.
-    SCHED_PROCESS_EXIT: sched "sched_process_exit" =
-        sched_process_exit(task: &Task)
-    {
-        comm: [u8; 16] = task.comm(),
-        tid: i32 = task.tid(),
-        prio: i32 = task.prio(),
-        group_dead: u8 = task.is_group_dead().into(),
-    }
-}
-
 event! {
     /// A task that has ended cannot be found any more.
     SCHED_PROCESS_FREE: sched "sched_process_free" = sched_process_free(task: &Task) {

@@ -53,30 +53,6 @@ event! {
     }
 }
 
-#[cfg(not(linux_6_12))]
-event! {
-    /// A high-resolution timer is made ready for use.
-    optional TIMER_HRTIMER_INIT: timer "timer_hrtimer_init" =
-        hrtimer_setup(hrtimer: &HrTimer, clockid: i32, mode: u32)
-    {
-        hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
-        clockid: i32 = clockid,
-        mode: u32 = mode,
-    }
-}
-
-#[cfg(linux_6_12)]
-event! {
-    /// A high-resolution timer is made ready for use.
-    optional TIMER_HRTIMER_INIT: timer "timer_hrtimer_init" =
-        hrtimer_init(hrtimer: &HrTimer, clockid: i32, mode: u32)
-    {
-        hrtimer: KernelAddress = KernelAddress::new(hrtimer.address()),
-        clockid: i32 = clockid,
-        mode: u32 = mode,
-    }
-}
-
 event! {
     /// A high-resolution timer is set.
     optional TIMER_HRTIMER_START: timer "timer_hrtimer_start" =

@@ -111,24 +111,10 @@ impl Task {
         self.number(TaskNumber::CPU)
     }
 
-    /// In a call whose return is traced: so many others are, in which it is made.
-    #[inline(always)]
-    pub(crate) fn graph_depth(&self) -> u32 {
-        self.number(TaskNumber::GRAPH_DEPTH) as u32
-    }
-
     /// Number of its calls whose returns were not traced for lack of room.
     #[inline(always)]
     pub(crate) fn graph_overrun(&self) -> u32 {
         self.number(TaskNumber::GRAPH_OVERRUN) as u32
-    }
-
-    /// Whether no thread of its process lives any more.
-    #[cfg(linux_6_12)]
-    #[inline(always)]
-    pub(crate) fn is_group_dead(&self) -> bool {
-        // SAFETY: A live task, whose signal structure lives as long. The counter is read once.
-        unsafe { (&raw const (*(*self.0.get()).signal).live.counter).read_volatile() == 0 }
     }
 
     /// Whether it is asked to call the scheduler, and how soon: bit 0, at the next preemption point; bit 1

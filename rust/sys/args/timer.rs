@@ -3,6 +3,7 @@
 //! Timers.
 
 use crate::sys::bindings;
+use crate::sys::old;
 use crate::sys::tracepoint::Arg;
 use kernel::types::Opaque;
 
@@ -92,32 +93,19 @@ impl HrTimer {
 /// The time at which a high-resolution timer is due.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(crate) struct DueTime(DueTimeArgument);
-
-/// The argument in which tracepoints have it.
-#[cfg(not(linux_6_12))]
-type DueTimeArgument = i64;
-#[cfg(linux_6_12)]
-type DueTimeArgument = *mut i64;
+pub(crate) struct DueTime(bindings::rtrace_expiry_t);
 
 // SAFETY: Transparent.
 unsafe impl Arg for DueTime {
-    type Raw = DueTimeArgument;
+    type Raw = bindings::rtrace_expiry_t;
 }
 
 impl DueTime {
     /// The time in nanoseconds.
     #[inline(always)]
     pub(crate) fn ns(&self) -> i64 {
-        #[cfg(not(linux_6_12))]
-        {
-            self.0
-        }
-        #[cfg(linux_6_12)]
-        // SAFETY: The pointer is to the caller's variable. No tracepoint passes NULL for it.
-        unsafe {
-            *self.0
-        }
+        // SAFETY: A pointer is to the caller's variable. No tracepoint passes NULL for it.
+        unsafe { old::Expiry::ns(self.0) }
     }
 }
 

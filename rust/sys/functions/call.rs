@@ -3,7 +3,7 @@
 //! Hooks for function entries and returns, by fprobe.
 
 use crate::arch::clock::monotonic_ns;
-use crate::sys::{bindings, privilege};
+use crate::sys::{bindings, old::graph, privilege};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use kernel::error::to_result;
@@ -11,14 +11,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// The registers that a handler gets.
-#[cfg(not(linux_6_12))]
-type Registers = bindings::ftrace_regs;
-#[cfg(linux_6_12)]
-type Registers = bindings::pt_regs;
-
-/// Number of calls that have not returned and whose returns a hook of 6.12 sees. It misses further calls.
-#[cfg(linux_6_12)]
+/// Number of calls that have not returned and whose returns a hook sees, if the kernel needs a limit.
 const CALLS: c_int = 16 << 10;
 
 /// Receives the calls and returns of functions: in any context, NMI included, with preemption disabled. The
@@ -27,8 +20,9 @@ pub(crate) trait Calls: Send + Sync + 'static {
     /// Data that is kept from the call to the return. It is not dropped.
     type Kept: Copy + Send + 'static;
 
-    /// Handles a call of `function`. Returns the data to keep, or [`None`] to skip the return.
-    fn called(&self, function: usize) -> Option<Self::Kept>;
+    /// Handles a call of `function`, in which `depth` calls of followed functions are running. Returns the data to keep,
+    /// or [`None`] to skip the return.
+    fn called(&self, function: usize, depth: u32) -> Option<Self::Kept>;
 
     /// Handles the return of that call.
     fn returned(&self, function: usize, kept: Self::Kept);
@@ -73,15 +67,15 @@ impl<T: Calls> CallHook<T> {
     pub(crate) fn new(functions: &[usize], target: Arc<T>) -> Result<Self> {
         const { assert!(align_of::<Kept<T::Kept>>() <= align_of::<usize>()) };
         privilege::may_probe_code()?;
-        let probe = bindings::fprobe {
+        let mut probe = bindings::fprobe {
             entry_data_size: size_of::<Kept<T::Kept>>(),
             entry_handler: Some(called::<T>),
             exit_handler: Some(returned::<T>),
-            #[cfg(linux_6_12)]
-            nr_maxactive: CALLS,
             ..Default::default()
         };
         let count = c_int::try_from(functions.len())?;
+        // SAFETY: The probe lives, and is not registered.
+        unsafe { bindings::rtrace_limit_calls(&mut probe, CALLS) };
         let hooked = Hooked {
             probe: Opaque::new(probe),
             target,
@@ -105,6 +99,17 @@ impl<T: Calls> CallHook<T> {
 }
 
 impl<T> CallHook<T> {
+    /// Forgets the functions of an unloaded module, so that code which is loaded at the same address is not hooked.
+    /// `left` are the other functions of the hook, one at least. May sleep.
+    pub(crate) fn forget_all_but(&self, left: &[usize]) -> Result {
+        let count = c_uint::try_from(left.len())?;
+        // SAFETY: By the invariant the probe is registered. `left` has `count` addresses, which are only read.
+        to_result(unsafe {
+            let probe = self.hooked.as_ptr().cast();
+            bindings::rtrace_fprobe_forget(probe, left.as_ptr().cast_mut(), count)
+        })
+    }
+
     /// Number of calls that were missed because too many earlier calls of their task had not returned.
     pub(crate) fn missed(&self) -> u64 {
         // SAFETY: The word belongs to a live probe.
@@ -137,7 +142,7 @@ unsafe extern "C" fn called<T: Calls>(
     probe: *mut bindings::fprobe,
     function: c_ulong,
     _returns_to: c_ulong,
-    _registers: *mut Registers,
+    _registers: *mut bindings::rtrace_fprobe_regs,
     kept: *mut c_void,
 ) -> c_int {
     // SAFETY: By the contract. The probe is the first field. No code has a mutable reference to the object. The
@@ -148,7 +153,9 @@ unsafe extern "C" fn called<T: Calls>(
             &mut *kept.cast::<MaybeUninit<Kept<T::Kept>>>(),
         )
     };
-    match hooked.target.called(function) {
+    // SAFETY: By the contract.
+    let depth = unsafe { graph::depth(probe) };
+    match hooked.target.called(function, depth) {
         Some(value) => {
             let made = hooked.made;
             kept.write(Kept { made, value });
@@ -167,7 +174,7 @@ unsafe extern "C" fn returned<T: Calls>(
     probe: *mut bindings::fprobe,
     function: c_ulong,
     _returns_to: c_ulong,
-    _registers: *mut Registers,
+    _registers: *mut bindings::rtrace_fprobe_regs,
     kept: *mut c_void,
 ) {
     let kept = kept.cast::<Kept<T::Kept>>();

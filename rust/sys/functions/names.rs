@@ -8,42 +8,41 @@ use core::fmt;
 use kernel::error::to_result;
 use kernel::prelude::*;
 
+/// Calls back for each of some functions: by a pattern of names, or by addresses if there are any.
+type Search = unsafe extern "C" fn(
+    *const c_char,
+    *mut c_ulong,
+    c_uint,
+    Option<unsafe extern "C" fn(c_ulong, *mut c_void) -> c_int>,
+    *mut c_void,
+) -> c_int;
+
 /// The functions that have a name which matches a shell pattern, in any order. A function with several matching
 /// names may be there twice. `ENOENT`: no function matches. May sleep, and takes long.
-///
-/// The kernel exports no other way to find them than the registration of an fprobe. So this registers one that
-/// is off, and unregisters it at once. An fprobe of 6.12 has no list of functions: there the names are those that ftrace
-/// knows.
 pub(crate) fn matching(pattern: &CStr) -> Result<KVVec<usize>> {
-    #[cfg(linux_6_12)]
-    {
-        of_filter(pattern, &[])
-    }
-    #[cfg(not(linux_6_12))]
-    {
-        found(|probe| {
-            // SAFETY: The probe is the caller's. The pattern is NUL-terminated.
-            to_result(unsafe {
-                bindings::register_fprobe(probe, pattern.as_ptr().cast(), core::ptr::null())
-            })
-        })
-    }
+    found(bindings::rtrace_each_matching, pattern, &[])
 }
 
 /// All functions that can be traced, in any order, with the names by which ftrace knows them. `EOPNOTSUPP`:
 /// this kernel does not give the list. May sleep.
 pub(crate) fn all() -> Result<KVVec<usize>> {
-    of_filter(c"*", &[])
+    found(bindings::rtrace_each_function, c"*", &[])
 }
 
-/// The functions at these addresses, or all functions whose names match the pattern if there are no addresses.
-/// Otherwise as [`all`].
-fn of_filter(pattern: &CStr, addresses: &[usize]) -> Result<KVVec<usize>> {
+/// The functions that begin at these addresses. `ENOENT`: there is no function at one of them. Context as for
+/// [`matching`].
+pub(crate) fn at(addresses: &[usize]) -> Result<KVVec<usize>> {
+    found(bindings::rtrace_each_matching, c"", addresses)
+}
+
+/// The functions that `search` finds outside of this module: at these addresses, or all functions whose names match the
+/// pattern if there are no addresses. Errors are those of `search`.
+fn found(search: Search, pattern: &CStr, addresses: &[usize]) -> Result<KVVec<usize>> {
     /// Appends a function.
     ///
     /// # Safety
     ///
-    /// `functions` must point to the vector of [`of_filter`].
+    /// `functions` must point to the vector of [`found`].
     unsafe extern "C" fn see(function: c_ulong, functions: *mut c_void) -> c_int {
         // SAFETY: By the contract.
         let functions = unsafe { &mut *functions.cast::<KVVec<usize>>() };
@@ -62,50 +61,8 @@ fn of_filter(pattern: &CStr, addresses: &[usize]) -> Result<KVVec<usize>> {
     // `functions`, and is not called after this returns.
     to_result(unsafe {
         let functions = (&raw mut functions).cast();
-        bindings::rtrace_each_function(pattern.as_ptr().cast(), list, count, Some(see), functions)
+        search(pattern.as_ptr().cast(), list, count, Some(see), functions)
     })?;
-    functions.retain(|function| is_foreign(*function));
-    Ok(functions)
-}
-
-/// The functions that begin at these addresses. `ENOENT`: there is no function at one of them. Context as for
-/// [`matching`].
-pub(crate) fn at(addresses: &[usize]) -> Result<KVVec<usize>> {
-    #[cfg(linux_6_12)]
-    {
-        of_filter(c"", addresses)
-    }
-    #[cfg(not(linux_6_12))]
-    {
-        let count = c_int::try_from(addresses.len())?;
-        found(|probe| {
-            let addresses = addresses.as_ptr().cast_mut();
-            // SAFETY: The probe is the caller's. `addresses` has `count` items, which are only read.
-            to_result(unsafe { bindings::register_fprobe_ips(probe, addresses, count) })
-        })
-    }
-}
-
-/// The functions for which `register` registers a probe. The probe is off, and unregistered at the end.
-#[cfg(not(linux_6_12))]
-fn found(register: impl FnOnce(*mut bindings::fprobe) -> Result) -> Result<KVVec<usize>> {
-    let mut probe = bindings::fprobe {
-        flags: bindings::FPROBE_FL_DISABLED,
-        ..Default::default()
-    };
-    let probe = &raw mut probe;
-    register(probe)?;
-    let mut functions = KVVec::new();
-    // SAFETY: The probe is registered. Until it is unregistered, it has a list with `size` items.
-    let listed = unsafe {
-        let list = (*probe).hlist_array;
-        let count = usize::try_from((*list).size).unwrap_or(0);
-        let first = (&raw const (*list).array).cast::<bindings::fprobe_hlist_node>();
-        (0..count).try_for_each(|index| functions.push((*first.add(index)).addr, GFP_KERNEL))
-    };
-    // SAFETY: The probe was registered above. Afterwards no other code uses it.
-    unsafe { bindings::unregister_fprobe(probe) };
-    listed?;
     functions.retain(|function| is_foreign(*function));
     Ok(functions)
 }

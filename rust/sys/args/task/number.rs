@@ -39,8 +39,6 @@ impl TaskNumber {
     /// -20 to 19.
     pub(crate) const NICE: Self = Self::new(offset_of!(task_struct, static_prio), 120);
 
-    /// Number of running calls whose returns are traced, less 1.
-    pub(crate) const GRAPH_DEPTH: Self = Self::new(offset_of!(task_struct, curr_ret_depth), 0);
     /// Number of calls whose returns were not traced, because too many were running.
     pub(crate) const GRAPH_OVERRUN: Self = Self::new(offset_of!(task_struct, trace_overrun), 0);
 

@@ -30,7 +30,6 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/smpboot.h>
-#include <linux/version.h>
 #ifdef CONFIG_X86
 #include <asm/apic.h>
 #include <asm/nmi.h>
@@ -39,9 +38,11 @@
 #include "rtrace.h"
 #include "record.h"
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
-#define us_to_ktime(us) ns_to_ktime((us) * 1000ULL)
+#include "features.h"
 
+#define microseconds(us) ns_to_ktime((us) * 1000ULL)
+
+#ifndef RTRACE_HAS_HRTIMER_SETUP
 static void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *timer),
 			  clockid_t clock, enum hrtimer_mode mode)
 {
@@ -270,7 +271,7 @@ static enum hrtimer_restart again(struct cpu_state *this, enum stress_context wh
 {
 	if (!READ_ONCE(running))
 		return HRTIMER_NORESTART;
-	hrtimer_forward_now(timer, us_to_ktime(us / 2 + random_below(this, who, us) + 1));
+	hrtimer_forward_now(timer, microseconds(us / 2 + random_below(this, who, us) + 1));
 	return HRTIMER_RESTART;
 }
 
@@ -338,9 +339,9 @@ static void get_ready(struct cpu_state *this, unsigned int cpu)
 {
 	set_breakpoint(this, cpu);
 	if (irq_us)
-		hrtimer_start(&this->irq, us_to_ktime(irq_us), HRTIMER_MODE_REL_PINNED_HARD);
+		hrtimer_start(&this->irq, microseconds(irq_us), HRTIMER_MODE_REL_PINNED_HARD);
 	if (softirq_us)
-		hrtimer_start(&this->softirq, us_to_ktime(softirq_us),
+		hrtimer_start(&this->softirq, microseconds(softirq_us),
 			      HRTIMER_MODE_REL_PINNED_SOFT);
 	this->ready = true;
 }
@@ -356,7 +357,7 @@ static int thread_should_run(unsigned int cpu)
  */
 static void rest(void)
 {
-	ktime_t time = us_to_ktime(rest_us);
+	ktime_t time = microseconds(rest_us);
 
 	set_current_state(TASK_IDLE);
 	if (!kthread_should_park())

@@ -80,13 +80,13 @@ fn an_old_kernel_is_replaced() {
         machine.write("proc/sys/kernel/osrelease", release).unwrap();
         machine.without_module().unwrap();
     };
-    let fix = "apt install -t trixie-backports linux-image-amd64";
+    let fix = "apt install linux-image-amd64";
     is(first(old), "kernel", fix);
     let found = first(|machine| {
         old(machine);
         machine.write("etc/os-release", "ID=arch\n").unwrap();
     });
-    is(found, "kernel", "install Linux 7.2 or later, and boot it");
+    is(found, "kernel", "install Linux 6.12 or later, and boot it");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_module_is_loaded_or_built() {
         .write("usr/src/linux-source-7.2.tar.xz", "")
         .unwrap();
     let config = format!("lib/modules/{RELEASE}/build/.config");
-    let needed = "MODULES TRACEPOINTS KPROBES FPROBE DEBUG_FS SCHEDSTATS COMPAT";
+    let needed = "MODULES TRACEPOINTS KPROBES FPROBE DEBUG_FS SCHEDSTATS";
     let configure = |options: &str| {
         let lines = options
             .split(' ')
@@ -163,6 +163,23 @@ fn a_module_is_loaded_or_built() {
         .write("usr/src/linux-source-6.12.tar.xz", "")
         .unwrap();
     assert_eq!(next().unwrap(), "source: apt install linux-source-7.2");
+}
+
+#[test]
+fn a_package_of_modules_is_named_for_its_kernel() {
+    let package = format!("rtrace-modules-{RELEASE}");
+    let list = "var/lib/apt/lists/example.org_rtrace_._Packages";
+    let with = |known: String| {
+        first(|machine| {
+            machine.without_module().unwrap();
+            machine.write(list, &known).unwrap();
+        })
+    };
+    let found = with(format!("Package: rtrace\n\nPackage: {package}\n"));
+    is(found, "package", &format!("apt install {package}"));
+    // It must be that of this very kernel.
+    let (check, _) = with(format!("Package: {package}-other\n"));
+    assert_ne!(check, "package");
 }
 
 #[test]

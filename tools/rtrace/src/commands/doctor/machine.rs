@@ -53,6 +53,9 @@ const SHIM: &str = "605dab50-e046-4300-abb6-3dd810dd8b23";
 /// Certificate of the key that signs DKMS's modules.
 pub const MOK: &str = "/var/lib/dkms/mok.pub";
 
+/// Size of a list of packages that is read, in bytes.
+const LIST_MAX: u64 = 4 << 20;
+
 impl Machine {
     /// The machine whose files are below `root`.
     pub fn at(root: &Path) -> Self {
@@ -122,15 +125,31 @@ impl Machine {
         })
     }
 
-    /// The identifiers of the distribution and of its release, such as `debian` and `trixie`.
-    pub fn distribution(&self) -> (String, String) {
-        let text = self.text("/etc/os-release").unwrap_or_default();
-        let value = |key: &str| {
-            let mut lines = text.lines().filter_map(|line| line.split_once('='));
-            let found = lines.find(|(name, _)| *name == key);
-            found.map_or_else(String::new, |(_, value)| value.trim_matches('"').to_owned())
+    /// The package with the compiled modules for this kernel, if a repository of apt has it.
+    pub fn modules_package(&self) -> Option<String> {
+        let release = self.release.to_lowercase().replace('_', "-");
+        let package = format!("rtrace-modules-{release}");
+        let line = format!("Package: {package}");
+        let lists = fs::read_dir(self.path("/var/lib/apt/lists")).ok()?;
+        // The list of a repository of scripts/repo is short.
+        let is_list = |path: &PathBuf| {
+            path.to_string_lossy().ends_with("_Packages")
+                && fs::metadata(path).is_ok_and(|file| file.len() < LIST_MAX)
         };
-        (value("ID"), value("VERSION_CODENAME"))
+        let mut lists = lists.flatten().map(|list| list.path()).filter(is_list);
+        let is_known = lists.any(|list| {
+            let text = fs::read_to_string(list).unwrap_or_default();
+            text.lines().any(|known| known == line)
+        });
+        is_known.then_some(package)
+    }
+
+    /// The identifier of the distribution, such as `debian`.
+    pub fn distribution(&self) -> String {
+        let text = self.text("/etc/os-release").unwrap_or_default();
+        let mut lines = text.lines().filter_map(|line| line.split_once('='));
+        let found = lines.find(|(name, _)| *name == "ID");
+        found.map_or_else(String::new, |(_, value)| value.trim_matches('"').to_owned())
     }
 
     /// The kind of container that the process is in, if it is in one.

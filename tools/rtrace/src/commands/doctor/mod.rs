@@ -17,11 +17,12 @@ use std::path::Path;
 use std::process::Command;
 use terminal::{print, print_json, BAD, GOOD};
 
-/// The oldest kernel that the module builds for, except Debian 13's own.
-const OLDEST: (u32, u32) = (7, 2);
+/// The oldest kernel whose interfaces the module knows: Debian 13's own.
+const OLDEST: (u32, u32) = (6, 12);
 
-/// Debian 13's own kernel. Its build needs the crates of OLDEST (scripts/graft-crates). Only on x86-64.
-const TRIXIE: (u32, u32) = (6, 12);
+/// The oldest kernel whose own crates the module uses. A build for an older one needs the crates of this
+/// (scripts/graft-crates).
+const CRATES: (u32, u32) = (7, 2);
 
 /// Debian's package of the newest kernel.
 const IMAGE: &str = match cfg!(target_arch = "aarch64") {
@@ -30,14 +31,13 @@ const IMAGE: &str = match cfg!(target_arch = "aarch64") {
 };
 
 /// The options that the module needs of the kernel (scripts/check-kdir).
-const NEEDED: [&str; 7] = [
+const NEEDED: [&str; 6] = [
     "MODULES",
     "TRACEPOINTS",
     "KPROBES",
     "FPROBE",
     "DEBUG_FS",
     "SCHEDSTATS",
-    "COMPAT",
 ];
 
 /// The oldest rustc that compiles the module.
@@ -87,7 +87,11 @@ pub fn doctor(place: &Place, args: &DoctorArgs) -> anyhow::Result<Code> {
         ("kernel", kernel(&machine)),
     ];
     let is_there = machine.is_loaded() || machine.is_installed();
-    if !is_there {
+    if let Some(package) = machine.modules_package().filter(|_| !is_there) {
+        let missing = format!("apt knows the package {package}, which is not installed");
+        let fix = format!("apt install {package}");
+        checks.push(("package", Bad(missing, fix)));
+    } else if !is_there {
         checks.push(("rustc", rustc()));
         checks.push(("bindgen", bindgen()));
         checks.push(("source", source(&machine)));
@@ -198,13 +202,10 @@ fn kernel(machine: &Machine) -> Finding {
     let release = &machine.release;
     match version(release) {
         Some(found) if found >= OLDEST => Good(release.clone()),
-        Some(TRIXIE) if cfg!(target_arch = "x86_64") => Good(release.clone()),
         Some(_) => {
             let (major, minor) = OLDEST;
-            let (id, codename) = machine.distribution();
-            let fix = match (id.as_str(), codename.as_str()) {
-                ("debian", "trixie") => format!("apt install -t trixie-backports {IMAGE}"),
-                ("debian", _) => format!("apt install {IMAGE}"),
+            let fix = match machine.distribution().as_str() {
+                "debian" => format!("apt install {IMAGE}"),
                 _ => format!("install Linux {major}.{minor} or later, and boot it"),
             };
             Bad(format!("{release} is older than {major}.{minor}"), fix)
@@ -261,7 +262,7 @@ fn source(machine: &Machine) -> Finding {
         return Good(format!("the metadata of the kernel's crates in {build}"));
     }
     let own = version(release);
-    let crates = (own == Some(TRIXIE)).then_some(OLDEST);
+    let crates = (own < Some(CRATES)).then_some(CRATES);
     let series = own.into_iter().chain(crates);
     let packages: Vec<_> = series
         .map(|(major, minor)| format!("linux-source-{major}.{minor}"))

@@ -24,7 +24,7 @@ test: ## run every check, unit test and selftest, except the slow ones
 verify: ## the long run: also long searches, stress tests, fuzzing, and the debug kernel
 	@scripts/test --long
 
-test-kernels: ## run the selftests on all kernels of the backports, and the newest of each later suite of Debian
+test-kernels: ## run the selftests on all kernels of Debian 13 and its backports, and the newest of each later suite
 	@tools/testing/run kernels
 
 check: ## run lints, layer check and unit tests; needs no QEMU
@@ -50,7 +50,7 @@ help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 | \2/p' Makefile | column -t -s '|' 2>/dev/null || \
 		sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1   \2/p' Makefile
 	@echo
-	@echo '  KDIR=DIR       build for this kernel tree (7.2 or later), with its host tools'
+	@echo '  KDIR=DIR       build for this kernel tree, with its host tools'
 	@echo '  KERNEL=7.3-rt  build for and test on this stock kernel (see scripts/kernel list)'
 	@echo '  ARCH=arm64     build for and test on arm64, in QEMU (see Documentation/arm64.md)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'

@@ -53,7 +53,7 @@ pub(super) mod graph {
 }
 
 /// The time of a tracepoint's argument, which is a number or a pointer to it.
-pub(super) trait Expiry {
+pub(super) trait ExpiryArgument {
     /// The number.
     ///
     /// # Safety
@@ -62,14 +62,14 @@ pub(super) trait Expiry {
     unsafe fn ns(self) -> i64;
 }
 
-impl Expiry for i64 {
+impl ExpiryArgument for i64 {
     #[inline(always)]
     unsafe fn ns(self) -> i64 {
         self
     }
 }
 
-impl Expiry for *mut i64 {
+impl ExpiryArgument for *mut i64 {
     #[inline(always)]
     unsafe fn ns(self) -> i64 {
         // SAFETY: By the contract.

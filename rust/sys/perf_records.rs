@@ -5,7 +5,7 @@
 use crate::sys::bindings;
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::{Arrivals, CounterConfig, Moments, Overflow, PerfEvents};
-use crate::sys::retired::{self, Handlers, Retirable};
+use crate::sys::retired::{self, Retirable, UsedBy};
 use crate::sys::trace_event::TraceEvent;
 use crate::sys::waiters;
 use core::ptr::NonNull;
@@ -64,7 +64,7 @@ impl<T: OnRecord> PerfRecords<T> {
 impl<T: OnRecord> Drop for PerfRecords<T> {
     fn drop(&mut self) {
         if let Some(records) = self.0.take() {
-            records.retire(Handlers::Tracepoint);
+            records.retire(UsedBy::Tracepoint);
             if waiters::all().next().is_none() {
                 retired::wait_a_second();
             }

@@ -11,7 +11,7 @@ use kernel::types::Opaque;
 
 /// The kind of the handlers that used a retired value.
 #[derive(PartialEq, Eq)]
-pub(super) enum Handlers {
+pub(super) enum UsedBy {
     Tracepoint,
     Uprobe,
 }
@@ -44,9 +44,9 @@ impl<T: Send + 'static> Retirable<T> {
 
     /// Drops the value in a thread, after each handler that runs now has returned. The handlers must be
     /// unregistered. Process context.
-    pub(super) fn retire(self: KBox<Self>, handlers: Handlers) {
+    pub(super) fn retire(self: KBox<Self>, handlers: UsedBy) {
         let this = KBox::into_raw(self);
-        let of_uprobe = handlers == Handlers::Uprobe;
+        let of_uprobe = handlers == UsedBy::Uprobe;
         // SAFETY: The node is at the box's address, and only this uses it. `free` takes over the box.
         unsafe { bindings::rtrace_retire(this.cast(), Some(free::<T>), of_uprobe) };
     }

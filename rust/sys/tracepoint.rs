@@ -8,7 +8,7 @@ use crate::sys::bindings;
 use crate::sys::foreign::{ForeignFunction, ForeignModule, HeldModule};
 use crate::sys::functions::names::FunctionName;
 use crate::sys::module_tracepoint::ModuleTracepoint;
-use crate::sys::retired::{self, Handlers, Retirable};
+use crate::sys::retired::{self, Retirable, UsedBy};
 use crate::sys::sort::sort_by;
 use core::ffi::c_void;
 use core::marker::PhantomData;
@@ -541,7 +541,7 @@ impl<D: Send + Sync + 'static, P: Fn(&D) -> bool> detach::Sealed for Picked<'_, 
                 Some(State::Detached) => drop(all.remove(place)),
                 Some(State::MaySleep) => {
                     if let Ok(attached) = all.remove(place) {
-                        attached.used.retire(Handlers::Tracepoint);
+                        attached.used.retire(UsedBy::Tracepoint);
                     }
                 }
                 _ => {}

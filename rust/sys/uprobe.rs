@@ -8,7 +8,7 @@
 use crate::sys::args::Registers;
 use crate::sys::bindings;
 use crate::sys::kprobe::Reached;
-use crate::sys::retired::{self, Handlers, Retirable};
+use crate::sys::retired::{self, Retirable, UsedBy};
 use crate::sys::threads::ProcessMemory;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
@@ -192,7 +192,7 @@ impl<T: ReachedInProgram> On<T> {
         unsafe {
             bindings::rtrace_uprobe_unregister(uprobe.as_ptr(), used.value().consumer.get());
         }
-        used.retire(Handlers::Uprobe);
+        used.retire(UsedBy::Uprobe);
     }
 }
 

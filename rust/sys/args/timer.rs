@@ -105,7 +105,7 @@ impl DueTime {
     #[inline(always)]
     pub(crate) fn ns(&self) -> i64 {
         // SAFETY: A pointer is to the caller's variable. No tracepoint passes NULL for it.
-        unsafe { old::Expiry::ns(self.0) }
+        unsafe { old::ExpiryArgument::ns(self.0) }
     }
 }
 

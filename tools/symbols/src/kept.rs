@@ -7,7 +7,7 @@ use rustix::process::{getrlimit, Resource};
 use std::collections::hash_map::{Entry, HashMap};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use system::regular_file;
 
 /// The kept files.
@@ -36,11 +36,6 @@ impl Default for Kept {
             left: limit / 2,
         }
     }
-}
-
-/// The file that a process has mapped at these addresses, even if it was removed.
-pub fn mapped(pid: i64, begin: u64, end: u64) -> PathBuf {
-    format!("/proc/{pid}/map_files/{begin:x}-{end:x}").into()
 }
 
 /// The kernel's name of memory without a file, in its records.

@@ -5,7 +5,7 @@
 use super::debuginfod::{self, Servers};
 use super::elf::{self, Function};
 use super::inlining::Inlining;
-use super::kept::{is_file, mapped, Kept};
+use super::kept::{is_file, Kept};
 use super::mappings::{MappedFile, Mappings};
 use super::perf_map;
 use super::processes::{Change, InFile, Processes};
@@ -15,6 +15,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec;
+use system::code::{file_at, VDSO};
 use system::regular_file;
 use terminal::{printable, say};
 
@@ -143,7 +144,7 @@ impl Programs {
         let InFile { file, offset } = self.processes.find(tid, address)?;
         let program = self.files.get_mut(file)?;
         let (kept, servers) = (&self.kept, self.servers);
-        let is_vdso = program.file.path == vdso::PATH;
+        let is_vdso = program.file.path == VDSO;
         let names = match &mut program.names {
             Some(names) => names,
             names if is_vdso && self.has_vdso => {
@@ -201,7 +202,7 @@ fn read(
                 debuginfod::fetched(id, "executable"),
             ];
             let places = places.iter();
-            let places = places.map(|(pid, begin, end)| mapped(*pid, *begin, *end));
+            let places = places.map(|(pid, begin, end)| file_at(*pid, *begin, *end));
             let paths = paths.into_iter().flatten().chain(places);
             let here = paths.filter_map(|path| regular_file::open(&path).ok());
             let mut here = kept.program(file).into_iter().chain(here);

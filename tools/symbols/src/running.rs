@@ -3,17 +3,18 @@
 //! The state before a recording, from /proc: the code that processes have mapped, and their threads.
 
 use super::elf;
-use super::kept::{mapped, ANONYMOUS};
+use super::kept::ANONYMOUS;
 use super::mappings::MappedFile;
 use super::perf::Change;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use system::code::{file_at, mapped_code, maps, MappedCode};
 use system::regular_file;
 
-/// Build ids of files. A path alone does not identify a file, because a container has its own files.
-type BuildIds = HashMap<String, Option<String>>;
+/// Build ids of files, by inode and path. A path alone does not identify a file, because a container has its own files.
+type BuildIds = HashMap<(Option<String>, String), Option<String>>;
 
 /// Passes on the mappings of all processes, and their threads.
 pub fn processes(mut change: impl FnMut(Change) -> io::Result<()>) -> io::Result<()> {
@@ -36,22 +37,21 @@ pub fn processes(mut change: impl FnMut(Change) -> io::Result<()>) -> io::Result
 
 fn one_process(pid: u32, dir: &Path, ids: &mut BuildIds) -> io::Result<Vec<Change>> {
     let maps = fs::read(dir.join("maps"))?;
+    let maps = String::from_utf8_lossy(&maps);
     let mut found = Vec::new();
-    for line in String::from_utf8_lossy(&maps).lines() {
-        let Some(code) = code(line) else {
-            continue;
-        };
-        let Code {
-            begin,
-            end,
-            offset,
-            file,
-            inode,
-            path,
+    for code in mapped_code(&maps) {
+        let MappedCode {
+            begin, end, offset, ..
         } = code;
-        let build_id = ids.entry(file.to_owned()).or_insert_with(|| {
+        let path = match code.path {
+            "" => ANONYMOUS,
+            path => path,
+        };
+        let inode = inode(&code);
+        let build_id = ids.entry((inode.clone(), path.to_owned()));
+        let build_id = build_id.or_insert_with(|| {
             let own = dir.join("root").join(path.trim_start_matches('/'));
-            elf::build_id(&mapped(pid.into(), begin, end)).or_else(|| elf::build_id(&own))
+            elf::build_id(&file_at(pid.into(), begin, end)).or_else(|| elf::build_id(&own))
         });
         found.push(Change::Map {
             ns: 0,
@@ -85,83 +85,33 @@ fn one_process(pid: u32, dir: &Path, ids: &mut BuildIds) -> io::Result<Vec<Chang
 /// Opens the file that a process has mapped at these addresses, even if the file was removed. [`None`]: the process has
 /// ended, or has executed another program.
 pub fn open_mapped(pid: u32, begin: u64, end: u64, file: &MappedFile) -> Option<File> {
-    let opened = regular_file::open(&mapped(pid.into(), begin, end)).ok()?;
+    let opened = regular_file::open(&file_at(pid.into(), begin, end)).ok()?;
     if file.build_id().is_some() {
         // `elf::program` compares the build id with that of the opened file.
         return Some(opened);
     }
-    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
-    let maps = String::from_utf8_lossy(&maps);
-    let mut codes = maps.lines().filter_map(code);
-    let is_still = codes.any(|code| code.begin == begin && code.inode == file.id);
+    let maps = maps(&pid.to_string()).ok()?;
+    let is_still = mapped_code(&maps).any(|code| code.begin == begin && inode(&code) == file.id);
     is_still.then_some(opened)
 }
 
 /// The addresses of code that this program has mapped with this path.
 pub fn own(path: &str) -> io::Result<Option<(u64, u64)>> {
-    let maps = fs::read("/proc/self/maps")?;
-    let maps = String::from_utf8_lossy(&maps);
-    let mut codes = maps.lines().filter_map(code);
-    let found = codes.find(|code| code.path == path);
+    let maps = maps("self")?;
+    let found = mapped_code(&maps).find(|code| code.path == path);
     Ok(found.map(|code| (code.begin, code.end)))
 }
 
-/// Mapped code.
-#[derive(Debug, PartialEq, Eq)]
-struct Code<'a> {
-    begin: u64,
-    end: u64,
-    /// Its offset in the file.
-    offset: u64,
-    /// The file: its device, inode and path.
-    file: &'a str,
-    /// Its device and inode, as `MAJOR:MINOR:INODE`.
-    inode: Option<String>,
-    path: &'a str,
-}
-
-/// The mapped code of a line of `/proc/PID/maps`. [`None`]: the line is of other memory.
-fn code(line: &str) -> Option<Code<'_>> {
-    let mut words = line.splitn(4, ' ');
-    let (begin, end) = words.next()?.split_once('-')?;
-    let is_code = words.next()?.contains('x');
-    let offset = words.next()?;
-    let file = words.next()?;
-    let mut words = file.splitn(3, ' ');
-    let (device, inode, path) = (words.next()?, words.next()?, words.next()?.trim_start());
-    let hex = |digits| u64::from_str_radix(digits, 16).ok();
-    let code = Code {
-        begin: hex(begin)?,
-        end: hex(end)?,
-        offset: hex(offset)?,
-        file,
-        inode: (inode != "0").then(|| format!("{device}:{inode}")),
-        path: if path.is_empty() { ANONYMOUS } else { path },
-    };
-    is_code.then_some(code)
+/// The device and the inode of a mapped file, as `MAJOR:MINOR:INODE`.
+fn inode(code: &MappedCode<'_>) -> Option<String> {
+    let MappedCode { device, inode, .. } = code;
+    (*inode != 0).then(|| format!("{device}:{inode}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
-
-    #[test]
-    fn code_is_found_in_maps() {
-        for (line, found) in [
-            (
-                "55d0c8a00000-55d0c8a20000 r-xp 00002000 08:01 123                        /usr/bin/a b",
-                Some((0x55d0_c8a0_0000, 0x55d0_c8a2_0000, 0x2000, "/usr/bin/a b")),
-            ),
-            ("7f00-7f10 r--p 00000000 08:01 123 /usr/bin/a", None),
-            ("7f00-7f10 r-xp 00000000 00:00 0 ", Some((0x7f00, 0x7f10, 0, "//anon"))),
-            ("7f00-7f10 r-xp 00000000 00:00 0 [vdso]", Some((0x7f00, 0x7f10, 0, "[vdso]"))),
-            ("nonsense", None),
-        ] {
-            let code = code(line).map(|code| (code.begin, code.end, code.offset, code.path));
-            assert_eq!(code, found, "{line}");
-        }
-    }
 
     #[test]
     fn a_path_is_another_file_in_another_container() {

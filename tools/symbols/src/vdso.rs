@@ -10,9 +10,7 @@ use rustix::fs::{memfd_create, MemfdFlags};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-
-/// The kernel's name of its mapping.
-pub const PATH: &str = "[vdso]";
+use system::code::VDSO;
 
 /// The largest image that is read.
 const MOST: u64 = 1 << 20;
@@ -31,7 +29,7 @@ pub fn is_wide(address: u64) -> bool {
 
 /// A copy of the image that this program has mapped.
 fn image() -> io::Result<Option<File>> {
-    let Some((begin, end)) = running::own(PATH)? else {
+    let Some((begin, end)) = running::own(VDSO)? else {
         return Ok(None);
     };
     let size = end.saturating_sub(begin);
@@ -52,13 +50,13 @@ mod tests {
     #[test]
     fn the_clock_is_in_the_vdso() {
         let file = MappedFile {
-            path: PATH.to_owned(),
+            path: VDSO.to_owned(),
             id: None,
         };
         let functions = functions(&file);
         if functions.is_empty() {
             // The machine that runs the test may have none.
-            assert!(running::own(PATH).unwrap().is_none());
+            assert!(running::own(VDSO).unwrap().is_none());
             return;
         }
         let clock = functions.iter().find(|f| f.name.ends_with("clock_gettime"));

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod code;
 pub mod cpus;
 mod error;
 pub mod files;

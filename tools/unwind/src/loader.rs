@@ -18,6 +18,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use system::code::{file_at, mapped_code, maps, MappedCode, VDSO};
 use system::{regular_file, Error};
 
 /// The time between two answers. A file that could not be opened may be wanted in each stack.
@@ -114,20 +115,15 @@ fn load_all(unwind: &Unwind, known: &mut HashSet<(u64, u64)>) {
     load_vdso(unwind).unwrap_or_default();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut paths = HashSet::new();
+    let mut files = HashSet::new();
     for pid in pids {
-        let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else {
-            continue;
-        };
-        for line in String::from_utf8_lossy(&maps).lines() {
-            let Some(mapping) = Mapping::parse(pid, line) else {
-                continue;
-            };
-            // The device and the inode tell files apart.
-            if !mapping.path.starts_with('/') || !paths.insert(mapping.file.to_owned()) {
+        let maps = maps(&pid.to_string()).unwrap_or_default();
+        for code in mapped_code(&maps).filter(|code| code.path.starts_with('/')) {
+            let file = (code.device.to_owned(), code.inode, code.path.to_owned());
+            if !files.insert(file) {
                 continue;
             }
-            if let Some(file) = mapping.open() {
+            if let Some(file) = open(pid, &code) {
                 load_new(unwind, &file, known);
             }
         }
@@ -144,16 +140,14 @@ fn load_new(unwind: &Unwind, file: &File, known: &mut HashSet<(u64, u64)>) {
 
 fn load_wanted(unwind: &Unwind, wanted: WantedTable) -> io::Result<()> {
     let WantedTable { pid, begin, .. } = wanted;
-    let maps = fs::read(format!("/proc/{pid}/maps"))?;
-    let maps = String::from_utf8_lossy(&maps);
-    let mut mappings = maps.lines().filter_map(|line| Mapping::parse(pid, line));
-    let Some(mapping) = mappings.find(|mapping| mapping.begin == begin) else {
+    let maps = maps(&pid.to_string())?;
+    let Some(code) = mapped_code(&maps).find(|code| code.begin == begin) else {
         return Ok(());
     };
-    if mapping.path == "[vdso]" {
+    if code.path == VDSO {
         return load_vdso(unwind);
     }
-    match mapping.open() {
+    match open(pid, &code) {
         Some(file) => load(unwind, &file),
         None => Ok(()),
     }
@@ -174,9 +168,8 @@ fn load(unwind: &Unwind, file: &File) -> io::Result<()> {
 
 /// Loads the table of the vDSO, which all processes have.
 fn load_vdso(unwind: &Unwind) -> io::Result<()> {
-    let maps = fs::read_to_string("/proc/self/maps")?;
-    let mut mappings = maps.lines().filter_map(|line| Mapping::parse(0, line));
-    let Some(vdso) = mappings.find(|mapping| mapping.path == "[vdso]") else {
+    let maps = maps("self")?;
+    let Some(vdso) = mapped_code(&maps).find(|code| code.path == VDSO) else {
         return Ok(());
     };
     let mut bytes = vec![0; (vdso.end - vdso.begin) as usize];
@@ -184,70 +177,16 @@ fn load_vdso(unwind: &Unwind) -> io::Result<()> {
     unwind.load(None, &compile(&bytes).unwrap_or_else(|_| empty()))
 }
 
-/// Mapped code of a process.
-struct Mapping<'a> {
-    pid: u32,
-    begin: u64,
-    end: u64,
-    /// The device, the inode and the path of the file.
-    file: &'a str,
-    inode: u64,
-    path: &'a str,
-}
-
-impl<'a> Mapping<'a> {
-    /// The mapping of a line of `/proc/PID/maps`. [`None`]: it has no code.
-    fn parse(pid: u32, line: &'a str) -> Option<Self> {
-        let mut words = line.splitn(4, ' ');
-        let (begin, end) = words.next()?.split_once('-')?;
-        let is_code = words.next()?.contains('x');
-        let _offset = words.next()?;
-        let file = words.next()?;
-        let (_device, rest) = file.split_once(' ')?;
-        let (inode, path) = rest.split_once(' ')?;
-        let mapping = Self {
-            pid,
-            begin: u64::from_str_radix(begin, 16).ok()?,
-            end: u64::from_str_radix(end, 16).ok()?,
-            file,
-            inode: inode.parse().ok()?,
-            path: path.trim_start(),
-        };
-        is_code.then_some(mapping)
+/// Opens a mapped file, also a removed one, and one of a container. Without the right to do that, the file with its path,
+/// if that has the same inode.
+fn open(pid: u32, code: &MappedCode<'_>) -> Option<File> {
+    if let Ok(file) = regular_file::open(&file_at(pid.into(), code.begin, code.end)) {
+        return Some(file);
     }
-
-    /// Opens the mapped file, also a removed one, and one of a container. Without the right to do that, the file with its
-    /// path, if that has the same inode.
-    fn open(&self) -> Option<File> {
-        let Self {
-            pid, begin, end, ..
-        } = self;
-        let mapped = PathBuf::from(format!("/proc/{pid}/map_files/{begin:x}-{end:x}"));
-        if let Ok(file) = regular_file::open(&mapped) {
-            return Some(file);
-        }
-        let root = Path::new("/proc").join(pid.to_string()).join("root");
-        let file = regular_file::open(&root.join(self.path.trim_start_matches('/'))).ok()?;
-        let is_same = file
-            .metadata()
-            .is_ok_and(|status| status.ino() == self.inode);
-        is_same.then_some(file)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_of_a_process_has_a_file_or_a_name() {
-        let line =
-            "7f12a000-7f12b000 r-xp 00002000 fe:01 1234                       /usr/lib/lib a.so";
-        let mapping = Mapping::parse(7, line).unwrap();
-        assert_eq!((mapping.begin, mapping.end), (0x7f12_a000, 0x7f12_b000));
-        assert_eq!((mapping.inode, mapping.path), (1234, "/usr/lib/lib a.so"));
-        let vdso = "7ffd0000-7ffd2000 r-xp 00000000 00:00 0                          [vdso]";
-        assert_eq!(Mapping::parse(7, vdso).unwrap().path, "[vdso]");
-        assert!(Mapping::parse(7, &line.replace("r-xp", "r--p")).is_none());
-    }
+    let root = Path::new("/proc").join(pid.to_string()).join("root");
+    let file = regular_file::open(&root.join(code.path.trim_start_matches('/'))).ok()?;
+    let is_same = file
+        .metadata()
+        .is_ok_and(|status| status.ino() == code.inode);
+    is_same.then_some(file)
 }

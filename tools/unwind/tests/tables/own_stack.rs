@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::hint::black_box;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use system::code::{mapped_code, maps};
 
 extern "C" {
     fn _Unwind_Backtrace(
@@ -68,42 +68,27 @@ impl InnermostRegisters for NotKnown {
     }
 }
 
-/// Executable mappings of this process: addresses, offset, file.
-fn mappings() -> Vec<(Range<u64>, u64, String)> {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let lines = maps.lines().filter_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        let (begin, end) = words.next()?.split_once('-')?;
-        let is_code = words.next()?.contains('x');
-        let hex = |text| u64::from_str_radix(text, 16).ok();
-        let offset = hex(words.next()?)?;
-        let path = words.nth(2)?;
-        is_code.then_some((hex(begin)?..hex(end)?, offset, path.to_owned()))
-    });
-    lines.collect()
-}
-
 /// Addresses of the stack by tables, and why it ends.
 fn by_tables(mut frame: UnwindFrame) -> (Vec<u64>, StackEnd) {
     let mut memory = Memory(File::open("/proc/self/mem").unwrap());
     let mut tables = HashMap::new();
     let mut addresses = Vec::new();
-    let mappings = mappings();
+    let maps = maps("self").unwrap();
     while addresses.len() < 200 {
         addresses.push(frame.ip);
         let at = frame.lookup();
-        let Some((range, offset, path)) = mappings.iter().find(|(range, ..)| range.contains(&at))
+        let Some(code) = mapped_code(&maps).find(|code| (code.begin..code.end).contains(&at))
         else {
             return (addresses, StackEnd::NoMapping);
         };
-        let blob = tables.entry(path).or_insert_with(|| {
-            let file = std::fs::read(path).unwrap_or_default();
+        let blob = tables.entry(code.path).or_insert_with(|| {
+            let file = std::fs::read(code.path).unwrap_or_default();
             unwind::compile(&file).unwrap_or_default()
         });
         let Some(table) = UnwindTable::of_checked(blob) else {
             return (addresses, StackEnd::NoTable);
         };
-        let rule = table.rule(at - range.start + offset);
+        let rule = table.rule(at - code.begin + code.offset);
         let innermost = (addresses.len() == 1).then_some(&NotKnown);
         match step(Processor::X86_64, &rule, &frame, innermost, &mut memory) {
             Ok(next) => frame = next,

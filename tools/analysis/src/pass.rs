@@ -178,6 +178,13 @@ struct Object<'a> {
 }
 
 impl Answers {
+    /// Says that the answers are about this range of the trace in `dir`.
+    pub fn within(mut self, range: Extent, dir: &Path, trace: &Trace) -> Self {
+        self.head = Head::new(dir, trace, range, self.account.all().packets);
+        self.extent = range;
+        self
+    }
+
     /// Returns the answers as one JSON object.
     pub fn object(&self) -> serde_json::Result<impl Serialize + '_> {
         let answers = self.answers.iter();

@@ -104,39 +104,29 @@ fn answer(
     Ok((text, answers.warnings, answers.losses.verdict()))
 }
 
-/// Prints the causes of the waits of the threads that `who` names. The first pass over the trace finds the threads.
-pub fn why(dir: &Path, who: Option<&Who>, output: &Output) -> anyhow::Result<()> {
+/// Prints the causes of the waits of the threads that `who` names, in a part of the trace. The first pass over the trace
+/// finds the threads.
+pub fn why(dir: &Path, who: Option<&Who>, part: &Part, output: &Output) -> anyhow::Result<()> {
     let trace = Trace::open(dir)?;
     let catalogue = Catalogue::new(&trace.metadata);
-    let all = Part::default();
     let bar = progress::reading(trace.bytes.saturating_mul(2))?;
     let progress = |bytes| bar.inc(bytes);
     let mut threads = Vec::new();
     let gather = why::Threads::new(&catalogue, &mut threads);
     let gather = gather.with_context(|| dir.display().to_string())?;
-    pass::read(
-        dir,
-        &trace,
-        &catalogue,
-        vec![Box::new(gather)],
-        &all,
-        progress,
-    )?;
+    let gather = vec![Box::new(gather) as _];
+    let range = pass::read(dir, &trace, &catalogue, gather, part, progress)?.extent;
     let Some(who) = who else {
         bar.finish_and_clear();
         return Err(wrong(why::ask(&threads)).into());
     };
     let threads = why::find(&threads, who);
     let threads = threads.map_err(|lack| anyhow!("{}: {lack}", dir.display()))?;
-    let analysis = why::Why::new(&catalogue, dir, threads)?;
-    let answers = pass::read(
-        dir,
-        &trace,
-        &catalogue,
-        vec![Box::new(analysis)],
-        &all,
-        progress,
-    )?;
+    let analysis = why::Why::new(&catalogue, dir, threads, range)?;
+    let analysis = vec![Box::new(analysis) as _];
+    let all = Part::default();
+    let answers = pass::read(dir, &trace, &catalogue, analysis, &all, progress)?;
+    let answers = answers.within(range, dir, &trace);
     bar.finish_and_clear();
     answers.warnings.iter().for_each(say);
     print(&match output {

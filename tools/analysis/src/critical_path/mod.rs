@@ -22,19 +22,20 @@ mod answer;
 pub mod handlers;
 pub mod history;
 pub mod segment;
+pub mod wakeups;
 
 use super::schedule::{Schedule, Span};
-use super::schedule_events::Activity;
-use super::schedule_events::{ForkFields, Switch, TaskFields};
-use crate::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
+use super::schedule_events::{Activity, Switch};
+use crate::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use answer::CriticalPathAnswer;
-use ctf::{Clock, Event, EventLayout};
+use ctf::{Clock, Event};
 use handlers::{Handlers, Waker};
 use history::History;
 use segment::{Path, Segment, What};
 use std::collections::HashMap;
 use system::printing;
 use terminal::date::PointInTime;
+use wakeups::{Wakeup, Wakeups};
 
 /// Analysis of the critical path of a thread.
 pub struct CriticalPath {
@@ -45,26 +46,14 @@ pub struct CriticalPath {
     /// `to` in clock ticks; set at the first event.
     limit: Option<u64>,
     handlers: Handlers,
-    /// Events whose numbers follow the numbers of the handlers' events.
-    others: Vec<(EventKey, Other)>,
-    /// Wakers of threads that are woken before they have gone to sleep.
-    early: HashMap<i64, Waker>,
+    /// Its events follow those of the handlers.
+    wakeups: Wakeups<Waker>,
     history: History,
     /// Sleep of the thread that has just ended, and whose waker is not known yet.
     slept: Option<Span>,
     path: Path,
     names: HashMap<i64, String>,
     is_over: bool,
-}
-
-/// An event that belongs to no handler, with the indexes of its fields.
-#[derive(Clone, Copy)]
-enum Other {
-    /// The running thread or handler is about to wake a thread.
-    Waking(TaskFields),
-    /// A thread was woken.
-    Woken(TaskFields),
-    Fork(ForkFields),
 }
 
 impl CriticalPath {
@@ -84,32 +73,17 @@ impl CriticalPath {
         if !catalogue.has_switches() {
             return Err(missing("sched_switch"));
         }
-        let other = |name, kind: fn(&EventLayout) -> Option<Other>| {
-            let layout = catalogue.event(name)?;
-            Some((key(layout), kind(layout)?))
-        };
-        let waking = other("sched_waking", |layout| {
-            TaskFields::of(layout).map(Other::Waking)
-        });
-        let waking = waking.ok_or_else(|| missing("sched_waking"))?;
-        let woken = other("sched_wakeup", |layout| {
-            TaskFields::of(layout).map(Other::Woken)
-        });
-        let new = other("sched_wakeup_new", |layout| {
-            TaskFields::of(layout).map(Other::Woken)
-        });
-        let fork = other("sched_process_fork", |layout| {
-            ForkFields::of(layout).map(Other::Fork)
-        });
-        let others = [Some(waking), woken, new, fork];
+        let wakeups = Wakeups::new(catalogue);
+        if !wakeups.has_waking() {
+            return Err(missing("sched_waking"));
+        }
         Ok(Self {
             clock: catalogue.metadata().clock,
             tid,
             to,
             limit: None,
             handlers: Handlers::new(catalogue),
-            others: others.into_iter().flatten().collect(),
-            early: HashMap::new(),
+            wakeups,
             history: History::default(),
             slept: None,
             path: Path::default(),
@@ -248,8 +222,8 @@ impl CriticalPath {
 
 impl Analysis for CriticalPath {
     fn events(&self) -> Vec<EventKey> {
-        let others = self.others.iter().map(|(key, _)| *key);
-        self.handlers.events().chain(others).collect()
+        let handlers = self.handlers.events();
+        handlers.chain(self.wakeups.events()).collect()
     }
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
@@ -257,41 +231,31 @@ impl Analysis for CriticalPath {
         if !now.schedule.is_whole(now.cpu) {
             return;
         }
-        let Some(other) = which.checked_sub(self.handlers.events().count()) else {
+        let Some(which) = which.checked_sub(self.handlers.events().count()) else {
             if now.schedule.has_interrupts(now.cpu) {
                 self.handlers.event(which, event, now);
             }
             return;
         };
-        match self.others[other].1 {
-            Other::Waking(fields) => {
-                let Some(task) = fields.read(event) else {
-                    return;
-                };
+        match self.wakeups.read(which, event) {
+            Some(Wakeup::Waking(tid)) => {
                 let waker = self.handlers.waker(now);
-                self.woken(task.tid, &waker, now);
-                if now.schedule.runs(task.tid) {
-                    self.early.insert(task.tid, waker);
-                }
+                self.woken(tid, &waker, now);
+                self.wakeups.keep_early(tid, waker, now.schedule);
             }
-            Other::Woken(fields) => {
-                let Some(task) = fields.read(event) else {
-                    return;
-                };
-                let waker = self.early.remove(&task.tid).unwrap_or(Waker::Unknown);
-                self.woken(task.tid, &waker, now);
+            Some(Wakeup::Woken(tid)) => {
+                let waker = self.wakeups.early(tid).unwrap_or(Waker::Unknown);
+                self.woken(tid, &waker, now);
             }
-            Other::Fork(fields) => {
-                let Some(fork) = fields.read(event) else {
-                    return;
-                };
-                if fork.child.0 == self.tid && !self.is_over {
+            Some(Wakeup::Born { tid, parent }) => {
+                if tid == self.tid && !self.is_over {
                     // A new thread has this id: the earlier thread with the id has ended.
                     self.path = Path::default();
                     self.names.clear();
                 }
-                self.history.born(fork.child.0, now.time, fork.parent.0);
+                self.history.born(tid, now.time, parent);
             }
+            None => {}
         }
     }
 
@@ -322,7 +286,7 @@ impl Analysis for CriticalPath {
     fn lost(&mut self, schedule: &Schedule, _time: u64) {
         self.handlers.lost(schedule);
         self.history.stop();
-        self.early.clear();
+        self.wakeups.lost();
     }
 
     fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {

@@ -24,7 +24,8 @@ pub struct Found {
     runnable_ns: u64,
     /// Time in which interrupts ran on their CPUs in place of the threads.
     interrupted_ns: Option<u64>,
-    /// Time from the begin of the trace until the wake-ups of threads that slept at its begin. It is in no other figure.
+    /// Time from the begin of the trace, or of the range, until the wake-ups of threads that slept since the begin of the
+    /// trace. It is in no other figure.
     before_ns: u64,
     /// Number of times that older changes were forgotten. If it is not 0, a part of a long wait is unknown.
     forgotten: u64,
@@ -71,7 +72,7 @@ fn hints(why: &Why) -> Vec<Hint> {
         }
     };
     hint(
-        !why.has_waking,
+        !why.wakeups.has_waking(),
         "the wakers of threads are not in the trace",
         "-e sched_waking",
     );

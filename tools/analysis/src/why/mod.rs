@@ -17,30 +17,31 @@ mod places;
 mod recent;
 mod row;
 mod tree;
+mod waits;
 mod who;
 
 pub use who::{ask, find, Threads, Who};
 
 use crate::critical_path::handlers::{self, Handlers, Waker};
 use crate::critical_path::history::History;
-use crate::critical_path::segment::What;
+use crate::critical_path::wakeups::{Wakeup, Wakeups};
+use crate::head::Extent;
 use crate::interrupts::Interrupt;
 use crate::io::requests::{Done, Requests};
 use crate::schedule::{Schedule, Span};
-use crate::schedule_events::Activity;
-use crate::schedule_events::{ForkFields, Switch, TaskFields};
+use crate::schedule_events::{Activity, Switch};
 use crate::tasks::Life;
 use crate::threads::Waiter;
 use crate::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
-use ahash::{HashMap, HashMapExt, HashSet};
+use ahash::{HashMap, HashSet};
 use answer::Found;
-use ctf::{Clock, Event, EventLayout};
+use ctf::{Clock, Event};
 use numbers::Numbers;
 use places::Places;
 use recent::{request, Recent};
 use std::path::Path;
 use system::printing;
-use tree::{By, Cause, Reason, Runner, Tree};
+use tree::{Cause, Reason, Tree};
 
 /// Number of changes of the history from which on it is pruned.
 const PRUNED: usize = 1 << 16;
@@ -50,14 +51,14 @@ pub struct Why {
     clock: Clock,
     threads: Vec<Waiter>,
     chosen: HashSet<(i64, Life)>,
-    has_waking: bool,
+    /// The range of time that is asked about.
+    range: Extent,
     handlers: Handlers,
     places: Places,
     requests: Option<Requests>,
-    /// Events whose numbers follow the numbers of the others.
-    others: Vec<(EventKey, Other)>,
-    /// Wakers of threads that are woken before they have gone to sleep.
-    early: HashMap<i64, Woken>,
+    wakeups: Wakeups<Woken>,
+    /// The event of switches, whose number follows those of all others.
+    switches: Option<EventKey>,
     history: History,
     /// Number of changes from which on the history is pruned.
     pruned: usize,
@@ -69,9 +70,9 @@ pub struct Why {
     /// Names of threads, handlers and requests.
     names: Numbers<String>,
     tree: Tree,
-    /// Begin of the trace.
+    /// The first event in the range.
     begin: Option<u64>,
-    /// Time from the begin of the trace until the wake-up of threads that slept at its begin.
+    /// Time from there until the wake-up of threads that slept since the begin of the trace.
     before: u64,
     /// Threads that have had an event.
     seen: HashSet<(i64, Life)>,
@@ -86,56 +87,29 @@ struct Woken {
     stack: Option<u32>,
 }
 
-/// An event of the scheduler, with the indexes of its fields.
-#[derive(Clone, Copy)]
-enum Other {
-    Switch,
-    /// The running thread or handler is about to wake a thread.
-    Waking(TaskFields),
-    /// A thread was woken.
-    Woken(TaskFields),
-    Fork(ForkFields),
-}
-
 impl Why {
-    /// Creates the analysis of these threads of the trace in `dir`.
+    /// Creates the analysis of these threads in a range of time of the trace in `dir`. It reads the whole trace: the causes
+    /// of a wait may be outside the range.
     pub fn new(
         catalogue: &Catalogue<'_>,
         dir: &Path,
         threads: Vec<Waiter>,
+        range: Extent,
     ) -> Result<Self, Missing> {
         who::check(catalogue)?;
-        let other = |name, kind: fn(&EventLayout) -> Option<Other>| {
-            let layout = catalogue.event(name)?;
-            Some((key(layout), kind(layout)?))
-        };
-        let woken = |layout: &EventLayout| TaskFields::of(layout).map(Other::Woken);
-        let waking = other("sched_waking", |layout| {
-            TaskFields::of(layout).map(Other::Waking)
-        });
-        let has_waking = waking.is_some();
-        let others = [
-            other("sched_switch", |_| Some(Other::Switch)),
-            waking,
-            other("sched_wakeup", woken),
-            other("sched_wakeup_new", woken),
-            other("sched_process_fork", |layout| {
-                ForkFields::of(layout).map(Other::Fork)
-            }),
-        ];
         Ok(Self {
             clock: catalogue.metadata().clock,
             chosen: threads.iter().map(|thread| thread.id).collect(),
             threads,
-            has_waking,
+            range,
             handlers: Handlers::new(catalogue),
             places: Places::new(catalogue, dir),
             requests: Requests::new(catalogue),
-            others: others.into_iter().flatten().collect(),
-            early: HashMap::new(),
+            wakeups: Wakeups::new(catalogue),
+            switches: catalogue.event("sched_switch").map(key),
             history: History::default(),
             pruned: PRUNED,
-            slept: HashMap::new(),
+            slept: HashMap::default(),
             cut: Vec::new(),
             recent: Recent::default(),
             names: Numbers::new(),
@@ -144,6 +118,13 @@ impl Why {
             before: 0,
             seen: HashSet::default(),
         })
+    }
+
+    /// Notes the time of an event.
+    fn begin(&mut self, now: u64) {
+        if self.range.begin() <= now {
+            self.begin.get_or_insert(now);
+        }
     }
 
     fn is_chosen(&self, tid: i64, schedule: &Schedule) -> bool {
@@ -195,153 +176,6 @@ impl Why {
         }
     }
 
-    /// Handles a wake-up that ends no known sleep. If it is the thread's first event, the thread slept since before the
-    /// trace.
-    fn first(&mut self, tid: i64, now: &Moment<'_>) {
-        let is_first = self.seen.insert((tid, now.schedule.life(tid)));
-        if let (true, Some(begin)) = (is_first, self.begin) {
-            self.before = self.before.saturating_add(now.time.saturating_sub(begin));
-        }
-    }
-
-    /// Adds a sleep that has ended, with its causes.
-    fn follow(&mut self, slept: &Span, by: &Woken, schedule: &Schedule) {
-        let place = self.places.of(slept.tid);
-        let known = place.and_then(|place| self.places.get(place));
-        let is_pause = known.is_some_and(places::Place::is_pause);
-        let is_lock = known.is_some_and(|place| place.lock.is_some());
-        let by_what = match (&by.waker, &by.done) {
-            _ if is_pause => By::Timer,
-            (_, Some(done)) => By::Request(self.names.of(request(done))),
-            (Waker::Handler(name), None) => By::Handler(self.names.of(name.to_string())),
-            (Waker::Thread(waker), None) => By::Thread(self.name(*waker, schedule)),
-            (Waker::Unknown, None) => return self.unknown(slept, Reason::NoWaker),
-        };
-        // Several threads may hold a lock after each other.
-        let holder = match by_what {
-            By::Thread(waker) if is_lock => Some(waker),
-            _ => None,
-        };
-        let cause = Cause::Blocked {
-            who: None,
-            place,
-            by: holder.map_or(by_what, |_| By::Holders),
-        };
-        let instance = (slept.tid, slept.from);
-        match (by_what, &by.waker, &by.done) {
-            (By::Thread(_), Waker::Thread(waker_tid), _) => {
-                let path = self
-                    .history
-                    .path(*waker_tid, slept.tid, slept.from, slept.to, schedule);
-                let parts = self.parts(&path, slept.tid, schedule);
-                let mut node = self.tree.add(cause, instance, slept.from, slept.ticks());
-                node.thread(*waker_tid);
-                if let Some(waker) = holder {
-                    let until = Cause::Until { waker };
-                    let below = &mut node.below;
-                    node = below.add(until, instance, slept.from, slept.ticks());
-                    node.thread(*waker_tid);
-                }
-                if let Some(stack) = by.stack {
-                    *node.stacks.entry(stack).or_default() += slept.ticks();
-                }
-                for part in parts {
-                    part.add(node);
-                }
-            }
-            (By::Request(_), _, Some(done)) => {
-                let ahead = self.recent.ahead(done, &mut self.names);
-                let node = self.tree.add(cause, instance, slept.from, slept.ticks());
-                let clip = |time: u64| time.min(slept.to).max(slept.from);
-                if let Some(inserted) = done.inserted {
-                    let (from, to) = (clip(inserted), clip(done.issued));
-                    let queued =
-                        node.below
-                            .add(Cause::Queued, instance, from, to.saturating_sub(from));
-                    for (name, count) in ahead {
-                        *queued.ahead.entry(name).or_default() += count;
-                    }
-                }
-                let (from, to) = (clip(done.issued), clip(done.ended));
-                node.below
-                    .add(Cause::Served, instance, from, to.saturating_sub(from));
-            }
-            _ => {
-                self.tree.add(cause, instance, slept.from, slept.ticks());
-            }
-        }
-    }
-
-    /// Adds a wait for a CPU, with the threads and interrupts that ran there.
-    fn waited(&mut self, span: &Span, woken: bool, schedule: &Schedule) {
-        let mut parts = Vec::new();
-        self.history
-            .waited(span.cpu, span.from, span.to, schedule, |from, to, what| {
-                let runner = match what {
-                    What::WaitedFor(Some((_, runner))) => runner,
-                    _ => None,
-                };
-                parts.push((from, to, runner));
-            });
-        let instance = (span.tid, span.from);
-        for (from, to, runner) in parts {
-            let mut left = to.saturating_sub(from);
-            for (name, ticks) in self.recent.interrupts(span.cpu, from, to) {
-                let ticks = ticks.min(left);
-                left -= ticks;
-                let by = Runner::Handler(name);
-                let cause = Cause::Runnable {
-                    who: None,
-                    by,
-                    woken,
-                };
-                self.tree.add(cause, instance, from, ticks);
-            }
-            if left == 0 {
-                continue;
-            }
-            let by = match runner {
-                Some(0) => Runner::Idle,
-                Some(tid) => Runner::Thread(self.name(tid, schedule)),
-                None => {
-                    let cause = Cause::Unknown {
-                        who: None,
-                        is_blocked: false,
-                        place: None,
-                        why: Reason::NoActivity,
-                    };
-                    self.tree.add(cause, instance, from, left);
-                    continue;
-                }
-            };
-            let cause = Cause::Runnable {
-                who: None,
-                by,
-                woken,
-            };
-            let node = self.tree.add(cause, instance, from, left);
-            runner.into_iter().for_each(|tid| node.thread(tid));
-        }
-    }
-
-    /// Adds a wait without a known cause.
-    fn unknown(&mut self, span: &Span, why: Reason) {
-        let is_blocked = matches!(span.state, Activity::Blocked(_));
-        let place = self.places.of(span.tid).filter(|_| is_blocked);
-        self.unknown_at(span, place, why);
-    }
-
-    fn unknown_at(&mut self, span: &Span, place: Option<u32>, why: Reason) {
-        let cause = Cause::Unknown {
-            who: None,
-            is_blocked: matches!(span.state, Activity::Blocked(_)),
-            place,
-            why,
-        };
-        let instance = (span.tid, span.from);
-        self.tree.add(cause, instance, span.from, span.ticks());
-    }
-
     /// Handles the end of an activity of a chosen thread.
     fn own(&mut self, span: &Span, schedule: &Schedule) {
         self.seen.insert((span.tid, span.life));
@@ -363,7 +197,7 @@ impl Why {
                 self.cut.push((*span, place));
             }
             Activity::Runnable { woken } => self.waited(span, woken, schedule),
-            Activity::Blocked(_) if !self.has_waking => self.unknown(span, Reason::NoWakeups),
+            Activity::Blocked(_) if !self.wakeups.has_waking() => self.unknown(span, Reason::NoWakeups),
             // The event that names the waker follows.
             Activity::Blocked(_) => drop(self.slept.insert(span.tid, *span)),
         }
@@ -385,9 +219,9 @@ impl Why {
 impl Analysis for Why {
     fn events(&self) -> Vec<EventKey> {
         let requests = self.requests.iter().flat_map(Requests::events);
-        let others = self.others.iter().map(|(key, _)| *key);
         let events = self.handlers.events().chain(self.places.events());
-        events.chain(requests).chain(others).collect()
+        let events = events.chain(requests).chain(self.wakeups.events());
+        events.chain(self.switches).collect()
     }
 
     fn cost(&self) -> u32 {
@@ -395,7 +229,7 @@ impl Analysis for Why {
     }
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
-        self.begin.get_or_insert(now.time);
+        self.begin(now.time);
         if !now.schedule.is_whole(now.cpu) {
             return;
         }
@@ -424,45 +258,37 @@ impl Analysis for Why {
             }
             return;
         };
-        match self.others[which].1 {
-            Other::Switch => {
-                if let Some(switch) = &now.switch {
-                    self.places.leave(event, switch, now);
-                }
+        let wakeups = self.wakeups.events().count();
+        if which == wakeups {
+            if let Some(switch) = &now.switch {
+                self.places.leave(event, switch, now);
             }
-            Other::Waking(fields) => {
-                let Some(task) = fields.read(event) else {
-                    return;
-                };
+            return;
+        }
+        match self.wakeups.read(which, event) {
+            Some(Wakeup::Waking(tid)) => {
                 let waker = self.waker(event, now);
-                self.woken(task.tid, &waker, now);
-                if now.schedule.runs(task.tid) {
-                    self.early.insert(task.tid, waker);
-                }
+                self.woken(tid, &waker, now);
+                self.wakeups.keep_early(tid, waker, now.schedule);
             }
-            Other::Woken(fields) => {
-                let Some(task) = fields.read(event) else {
-                    return;
-                };
-                let waker = self.early.remove(&task.tid).unwrap_or(Woken {
+            Some(Wakeup::Woken(tid)) => {
+                let waker = self.wakeups.early(tid).unwrap_or(Woken {
                     waker: Waker::Unknown,
                     done: None,
                     stack: None,
                 });
-                self.woken(task.tid, &waker, now);
+                self.woken(tid, &waker, now);
             }
-            Other::Fork(fields) => {
-                if let Some(fork) = fields.read(event) {
-                    let (tid, parent) = (fork.child.0, fork.parent.0);
-                    self.history.born(tid, now.time, parent);
-                    self.seen.insert((tid, now.schedule.life(tid)));
-                }
+            Some(Wakeup::Born { tid, parent }) => {
+                self.history.born(tid, now.time, parent);
+                self.seen.insert((tid, now.schedule.life(tid)));
             }
+            None => {}
         }
     }
 
     fn switch(&mut self, _switch: &Switch<'_>, now: &Moment<'_>) {
-        self.begin.get_or_insert(now.time);
+        self.begin(now.time);
         self.recent.leave(now.cpu);
         if now.schedule.is_whole(now.cpu) && now.schedule.has_interrupts(now.cpu) {
             self.handlers.switch(now);
@@ -490,7 +316,10 @@ impl Analysis for Why {
         let from = interrupt.from;
         self.recent.interrupt(interrupt, name);
         let running = schedule.running(interrupt.cpu);
-        if let Some(tid) = running.filter(|tid| *tid != 0 && self.is_chosen(*tid, schedule)) {
+        let end = from.saturating_add(interrupt.ticks);
+        let is_in_range = from <= self.range.end() && end >= self.range.begin();
+        let running = running.filter(|tid| is_in_range && *tid != 0);
+        if let Some(tid) = running.filter(|tid| self.is_chosen(*tid, schedule)) {
             let ticks = interrupt.own_ticks;
             let all = Cause::Interrupted { handler: None };
             let node = self.tree.add(all, (tid, from), from, ticks);
@@ -510,7 +339,7 @@ impl Analysis for Why {
         self.handlers.lost(schedule);
         self.places.lost(schedule);
         self.history.stop();
-        self.early.clear();
+        self.wakeups.lost();
         self.recent.lost();
         if let Some(requests) = &mut self.requests {
             requests.lost();

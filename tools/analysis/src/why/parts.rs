@@ -21,9 +21,12 @@ pub struct Part {
 }
 
 impl Part {
-    /// Adds the part below the cause of the wait.
-    pub fn add(self, node: &mut Node) {
-        let ticks = self.to.saturating_sub(self.from);
+    /// Adds the part, as far as it is before `end`, below the cause of the wait.
+    pub fn add(self, node: &mut Node, end: u64) {
+        if self.from >= end {
+            return;
+        }
+        let ticks = self.to.min(end).saturating_sub(self.from);
         let mut node = node;
         for (cause, instance) in self.way {
             node = node.below.add(cause, instance, self.from, ticks);

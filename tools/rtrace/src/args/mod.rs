@@ -29,7 +29,7 @@ pub use export::{ExportArgs, ExportFileArgs, ExportFormat};
 pub use latency::LatencyArgs;
 pub use list::ListArgs;
 pub use network::NetworkArgs;
-pub use part::PartArgs;
+pub use part::{PartArgs, RangeArgs};
 pub use places::Filtered;
 pub use probe::ProbeArgs;
 pub use profile::{Pace, ProfileArgs};

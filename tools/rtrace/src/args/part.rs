@@ -24,18 +24,8 @@ pub struct PartArgs {
     #[arg(add = ArgValueCompleter::new(complete::events))]
     pub events: Vec<String>,
 
-    /// Only what happened from TIME on: 23:00:01, or +5s after the trace's begin
-    ///
-    /// A time of the day is the first one in the trace, as the reports show it; 2026-11-27T23:00:01 names the day.
-    /// A number is a time of the trace's clock in seconds. An operation that began before TIME is not timed.
-    #[arg(hide_short_help = true)]
-    #[arg(long, value_name = "TIME")]
-    pub from: Option<PointInTime>,
-
-    /// Only what happened up to TIME
-    #[arg(hide_short_help = true)]
-    #[arg(long, value_name = "TIME")]
-    pub to: Option<PointInTime>,
+    #[command(flatten)]
+    pub range: RangeArgs,
 
     /// Only what these processes did
     #[arg(hide_short_help = true)]
@@ -48,14 +38,32 @@ pub struct PartArgs {
     pub comms: Vec<String>,
 }
 
+/// A range of time.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct RangeArgs {
+    /// Only what happened from TIME on: 23:00:01, or +5s after the trace's begin
+    ///
+    /// A time of the day is the first one in the trace, as the reports show it; 2026-11-27T23:00:01 names the day.
+    /// A number is a time of the trace's clock in seconds. An operation that began before TIME is not timed. Of a wait,
+    /// the part in the range counts.
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<PointInTime>,
+
+    /// Only what happened up to TIME
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<PointInTime>,
+}
+
 impl PartArgs {
     /// The part.
     pub fn choice(self) -> Choice {
         Choice {
             patterns: self.events,
             part: Part {
-                from: self.from,
-                to: self.to,
+                from: self.range.from,
+                to: self.range.to,
                 pids: self.pids,
                 comms: self.comms,
                 events: None,

@@ -2,7 +2,7 @@
 
 //! `rtrace why`, as typed.
 
-use super::rows;
+use super::{rows, RangeArgs};
 use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -25,12 +25,16 @@ Examples:
   rtrace why make trace
   rtrace why 4711 trace
   rtrace why -p 4711 trace
+  rtrace why make --from +5s --to +6s trace
   rtrace why 'work*' --json trace")]
 pub struct WhyArgs {
     /// The threads of this process
     #[arg(short, long, value_name = "PID", conflicts_with = "dir")]
     #[arg(value_parser = clap::value_parser!(i64).range(1..))]
     pub pid: Option<i64>,
+
+    #[command(flatten)]
+    pub range: RangeArgs,
 
     /// Print one JSON object
     #[arg(long)]

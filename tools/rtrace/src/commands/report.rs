@@ -45,7 +45,7 @@ fn questions(args: &ReportArgs) -> Vec<Question> {
         args.aux.then_some(Question::Aux),
         args.critical_path.map(|tid| Question::CriticalPath {
             tid,
-            to: args.part.to,
+            to: args.part.range.to,
         }),
     ];
     questions.into_iter().flatten().collect()

@@ -4,6 +4,7 @@
 
 use crate::args::{trace, wrong, WhyArgs};
 use crate::report::{why, Output};
+use analysis::choice::Part;
 use analysis::why::Who;
 use std::path::PathBuf;
 
@@ -21,7 +22,12 @@ pub fn explain(args: WhyArgs) -> anyhow::Result<()> {
         true => Output::Json,
         false => Output::Text { rows: args.rows },
     };
-    why(&trace(dir)?, who.as_ref(), &output)
+    let part = Part {
+        from: args.range.from,
+        to: args.range.to,
+        ..Part::default()
+    };
+    why(&trace(dir)?, who.as_ref(), &part, &output)
 }
 
 /// The threads that a word names.

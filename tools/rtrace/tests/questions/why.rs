@@ -109,6 +109,11 @@ fn ns(of: &Value, field: &str) -> u64 {
 
 /// Checks that the causes add up to the waits, and the waits to those of `--threads`.
 fn adds_up(found: &Value, dir: &Path) {
+    adds_up_in(&[], found, dir);
+}
+
+/// As [`adds_up`], in a range of time.
+fn adds_up_in(range: &[&str], found: &Value, dir: &Path) {
     let rows = found["causes"].as_array().unwrap();
     let sum = |kind: &[&str]| {
         let rows = rows
@@ -133,7 +138,7 @@ fn adds_up(found: &Value, dir: &Path) {
     };
     assert_eq!(of_state("blocked"), ns(found, "blocked_ns"), "{found}");
     assert_eq!(of_state("runnable"), ns(found, "runnable_ns"), "{found}");
-    let all = json(&["--threads"], dir);
+    let all = json(&[range, &["--threads"]].concat(), dir);
     let all = all["threads"]["threads"].as_array().unwrap();
     let tids: Vec<_> = found["threads"].as_array().unwrap().iter().collect();
     let tids: Vec<_> = tids.iter().map(|thread| &thread["tid"]).collect();
@@ -186,6 +191,41 @@ fn a_chain_leads_to_its_root() {
         .assert()
         .success()
         .stdout(contains("1         more causes (-n 0 shows all)"));
+}
+
+/// A wait across the begin or the end of the range counts as far as it is inside, with the causes that it has there.
+#[test]
+fn a_range_has_part_of_a_wait() {
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    let in_range = |from, to| {
+        let range = ["--from", from, "--to", to];
+        let found = answer(&[&["sh"], &range[..]].concat(), dir.path());
+        adds_up_in(&range, &found, dir.path());
+        found
+    };
+    let found = in_range("+70us", "+100us");
+    assert_eq!(causes(&found), [("blocked", 30)]);
+    let blocked = &found["causes"][0];
+    assert_eq!(blocked["by"], "worker");
+    assert_eq!(
+        blocked["longest"][0]["begin_ns"],
+        1_700_000_000_000_070_000_u64
+    );
+    let expected = [("running", 14), ("blocked", 11), ("runnable", 5)];
+    assert_eq!(causes(blocked), expected);
+    let found = in_range("+200us", "+208us");
+    assert_eq!(causes(&found), [("blocked", 6), ("runnable", 2)]);
+    why(&["sh", "--from", "+70us", "--to", "+100us"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("duration  30.0 us"))
+        .stdout(contains("sh (7) waited 30.0 us: 30.0 us blocked"));
+    // The thread ends before.
+    why(&["sh", "--from", "+390us"], dir.path())
+        .assert()
+        .failure()
+        .stderr(contains("no thread in the trace is called sh"));
 }
 
 #[test]
@@ -530,7 +570,7 @@ fn a_long_chain_is_cut() {
 /// The sums of any machine are those of `--threads`, after losses too.
 #[test]
 fn sums_are_those_of_the_threads() {
-    let mut causes = 0;
+    let (mut causes, mut in_ranges) = (0, 0);
     for seed in 0..30 {
         let dir = TempDir::new().unwrap();
         let loss = [Loss::Nothing, Loss::Packets, Loss::Events][seed as usize % 3];
@@ -544,9 +584,18 @@ fn sums_are_those_of_the_threads() {
         for who in ["1", "2", "*"] {
             let found = answer(&[who], dir.path());
             adds_up(&found, dir.path());
+            let parts = ["--from", "+10us", "--to", "+40us"];
+            for range in [&parts[..2], &parts[2..], &parts] {
+                let output = why(&[&[who], range].concat(), dir.path()).arg("--json").output().unwrap();
+                // No thread may have been seen in it.
+                if let Ok(found) = serde_json::from_slice::<Value>(&output.stdout) {
+                    adds_up_in(range, &found["why"], dir.path());
+                    in_ranges += 1;
+                }
+            }
             let rows = found["causes"].as_array().unwrap().iter();
             causes += rows.filter(|row| row["kind"] == "blocked").count();
         }
     }
-    assert!(causes > 60, "{causes}");
+    assert!(causes > 60 && in_ranges > 60, "{causes} {in_ranges}");
 }

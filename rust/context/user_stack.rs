@@ -150,16 +150,15 @@ impl UserStacks {
         let Some(rules) = self.rules.get(guard) else {
             return;
         };
-        let (walk, state) = UserWalk::begin(stack, guard);
         let mut steps = Steps {
             stacks: self,
-            walk,
+            walk: UserWalk::new(stack, guard),
             rules,
             guard,
             why_guessed: StackEnd::Whole,
             is_guessed: false,
         };
-        let end = steps.finish(state);
+        let end = steps.finish();
         let raw = end.to_raw(steps.is_guessed);
         steps.walk.stack().end = raw;
     }
@@ -297,8 +296,8 @@ struct Steps<'a> {
 impl Steps<'_> {
     /// Steps to the end of the stack.
     #[inline(always)]
-    fn finish(&mut self, begun: WalkState) -> StackEnd {
-        match begun {
+    fn finish(&mut self) -> StackEnd {
+        match self.walk.begin() {
             WalkState::Rule => {}
             WalkState::Narrow => {
                 self.walk.follow_narrow();
@@ -363,7 +362,7 @@ impl Steps<'_> {
                 });
             }
         };
-        if let Some(quick) = QuickRule::of(&rule) {
+        if let Some(quick) = QuickRule::of(PROCESSOR, &rule) {
             if self.walk.keep(self.rules, address, quick.word()) {
                 return Ok(());
             }

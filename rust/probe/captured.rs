@@ -565,10 +565,7 @@ impl<T: Tail> WithContexts<'_, T> {
     ) -> Option<Captured<'r>> {
         let mut called = self.contexts.called();
         called.call(self.now);
-        let all = WithCalled {
-            rest: self,
-            called: &called,
-        };
+        let all = WithCalled::new(self, &called);
         let (len, write) = tail_alone(&all);
         // `write_contexts` assumes that the gate's guard exists. Here this guard takes its place.
         let _guard = NoPreempt::new();
@@ -589,7 +586,7 @@ impl<T: Tail> WithContexts<'_, T> {
         let called = &mut self.contexts.called();
         to.record_made(self.len(), move || {
             called.call(self.now);
-            WithCalled { rest: self, called }
+            WithCalled::new(self, called)
         });
     }
 }
@@ -610,17 +607,30 @@ impl<T: Tail> Tail for WithContexts<'_, T> {
 struct WithCalled<'a, T> {
     rest: &'a WithContexts<'a, T>,
     called: &'a KernelCalls<'a>,
+    /// Size in bytes, which would take long to compute again.
+    len: usize,
+}
+
+impl<'a, T: Tail> WithCalled<'a, T> {
+    #[inline(always)]
+    fn new(rest: &'a WithContexts<'a, T>, called: &'a KernelCalls<'a>) -> Self {
+        let len = rest.len().wrapping_add(called.len());
+        Self { rest, called, len }
+    }
 }
 
 impl<T: Tail> Tail for WithCalled<'_, T> {
     #[inline(always)]
     fn len(&self) -> usize {
-        self.rest.len().wrapping_add(self.called.len())
+        self.len
     }
 
     #[inline(always)]
     fn write(&self, space: Space<'_>) {
-        let mut space = self.rest.write_contexts(space);
+        let mut space = match self.rest.contexts.len() {
+            0 => space,
+            _ => self.rest.write_contexts(space),
+        };
         self.called.write(&mut space);
         self.rest.fields.write(space);
     }

@@ -300,16 +300,27 @@ impl<'a> Destination<'a> {
 
     #[inline(always)]
     fn record_made_as<F: Format, T: Tail>(&self, least: usize, make: impl FnOnce() -> T) {
+        match self.buffers.enter() {
+            // It is the outermost, so only contexts that nest are refused.
+            Ok(entered) => record_entered::<F, T>(entered, &self.label, &make()),
+            Err(stopped) => self.admit_made::<F, T>(stopped, least, make),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn admit_made<F: Format, T: Tail>(
+        &self,
+        stopped: Stopped<'_>,
+        least: usize,
+        make: impl FnOnce() -> T,
+    ) {
         let least = F::Header::SHORT.wrapping_add(least as u64);
-        let entered = match self.buffers.enter() {
-            Ok(entered) => entered,
-            Err(stopped) => match self.entrance.admit(stopped, least) {
-                Some(entered) => entered,
-                None => return,
-            },
-        };
-        let mut made = None;
-        Buffer::record_any::<F, _>(entered, &self.label, || tail_alone(made.insert(make())));
+        if let Some(entered) = self.entrance.admit(stopped, least) {
+            let mut made = None;
+            Buffer::record_any::<F, _>(entered, &self.label, || tail_alone(made.insert(make())));
+        }
     }
 }
 
@@ -320,10 +331,15 @@ fn record_as<F: Format, T: Tail>(
     label: &RecordLabel,
     tail: &T,
 ) {
-    let entered = match buffers.enter() {
-        Ok(entered) => entered,
-        Err(stopped) => return admit::<F, T>(stopped, entrance, label, tail),
-    };
+    match buffers.enter() {
+        Ok(entered) => record_entered::<F, T>(entered, label, tail),
+        Err(stopped) => admit::<F, T>(stopped, entrance, label, tail),
+    }
+}
+
+/// Records the tail of the outermost entry.
+#[inline(always)]
+fn record_entered<F: Format, T: Tail>(entered: Entry<'_>, label: &RecordLabel, tail: &T) {
     let recorded = Buffer::record_open::<F, _>(
         entered,
         label,

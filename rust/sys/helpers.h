@@ -262,15 +262,15 @@ struct rtrace_user_walk {
 	bool exact;	/* the rule is that of ip itself, not of the call before it */
 };
 
-/* A known rule. Without one, both words are 0. */
+/* A known rule. Without one, both words are 0, which is a rule that leads nowhere. */
 struct rtrace_user_rule {
 	u64 mixed;	/* the key, xor @rule */
 	u64 rule;	/* see QuickRule */
 };
 
-#define RTRACE_RULE_FROM_FP (1ull << 48)
-#define RTRACE_RULE_FP_SAVED (1ull << 49)
-#define RTRACE_RULE_OUTERMOST (1ull << 50)
+#define RTRACE_RULE_FROM_FP 1u
+#define RTRACE_RULE_FP_SAVED 2u
+#define RTRACE_RULE_OUTERMOST 4u
 
 /* The identity of a file and of its contents. All fields of the vDSO are 0. */
 struct rtrace_user_file {

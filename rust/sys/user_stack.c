@@ -62,7 +62,6 @@ static __always_inline u64 slot_of(u64 key, u32 bits)
 notrace enum rtrace_user_step rtrace_user_begin(struct rtrace_user_walk *walk)
 {
 	struct pt_regs *regs = task_pt_regs(current);
-	u64 word;
 
 	if (current->flags & (PF_KTHREAD | PF_USER_WORKER) || !current->mm)
 		return RTRACE_USER_NONE;
@@ -80,19 +79,17 @@ notrace enum rtrace_user_step rtrace_user_begin(struct rtrace_user_walk *walk)
 	smp_rmb();	/* Pairs with the locked instruction in code_is_unmapped(). */
 	if (user_is_narrow(regs))
 		return RTRACE_USER_NARROW;
-	/*
-	 * This also tests what only the kernel can: an NMI may have come while another address space was in use. Until
-	 * the walk ends, this does not change.
-	 */
-	if (copy_from_user_nofault(&word, (const void __user *)(walk->sp & ~7ul), sizeof(word)))
-		return RTRACE_USER_UNREADABLE;
-	return RTRACE_USER_RULE;
+	/* This does not change until the walk ends. */
+	return user_is_in_use(current->mm) ? RTRACE_USER_RULE : RTRACE_USER_UNREADABLE;
 }
 
-/* Whether a word can be read there, as far as the address tells. */
-static __always_inline bool is_user_word(u64 at)
+/* No slot of a rule is further below its frame. */
+#define MOST_BELOW	(1u << 15)
+
+/* The word with the return address, of a rule with this slot. */
+static __always_inline u64 return_slot(u64 frame, u64 slot)
 {
-	return at < TASK_SIZE_MAX - sizeof(u64);
+	return IS_ENABLED(CONFIG_X86) ? frame - sizeof(u64) : slot + sizeof(u64);
 }
 
 /*
@@ -102,58 +99,60 @@ static __always_inline bool is_user_word(u64 at)
 notrace enum rtrace_user_step rtrace_user_steps(struct rtrace_user_walk *walk, u64 *addresses, u32 room,
 						const struct rtrace_user_rule *rules, u32 bits)
 {
-	u64 ip = walk->ip, sp = walk->sp, fp = walk->fp, back = !walk->exact, space = walk->space;
+	u64 ip = walk->ip, sp = walk->sp, fp = walk->fp, space = walk->space;
+	/* The address whose rule applies. */
+	u64 pc = ip - !walk->exact;
+	u64 *next = addresses + walk->taken, *end = addresses + room;
+	/* Words below it can be read, as far as the address tells. */
+	const u64 limit = TASK_SIZE_MAX - sizeof(u64);
 	enum rtrace_user_step why = RTRACE_USER_LIMIT;
-	u32 taken = walk->taken;
 
 	pagefault_disable();
-	if (!is_user_word(sp) || !user_access_begin((const void __user *)sp, sizeof(u64))) {
+	if (sp < MOST_BELOW || sp >= limit || !user_access_begin((const void __user *)sp, sizeof(u64))) {
 		pagefault_enable();
+		if (next < end)
+			addresses[walk->taken++] = ip;
 		return RTRACE_USER_UNREADABLE;
 	}
 	/* No function may be called until user_access_end(). */
-	while (taken < room) {
-		u64 key = key_of(ip - back, space);
-		const struct rtrace_user_rule *slot = &rules[slot_of(key, bits)];
-		u64 rule = READ_ONCE(slot->rule), frame, at;
+	while (next < end) {
+		u64 key = key_of(pc, space);
+		const struct rtrace_user_rule *known = &rules[slot_of(key, bits)];
+		u64 rule = READ_ONCE(known->rule), frame, slot;
 
-		/* A slot that is being replaced does not fit. */
-		if ((READ_ONCE(slot->mixed) ^ rule) != key || !rule) {
+		/* A rule that is being replaced does not fit. */
+		if ((READ_ONCE(known->mixed) ^ rule) != key) {
 			why = RTRACE_USER_RULE;
 			break;
 		}
-		addresses[taken++] = ip;
+		*next++ = ip;
 		if (rule & RTRACE_RULE_OUTERMOST) {
 			why = RTRACE_USER_OUTERMOST;
 			break;
 		}
-		frame = (rule & RTRACE_RULE_FROM_FP ? fp : sp) + (s32)rule;
-		if (frame <= sp || !is_user_word(frame)) {
-			why = RTRACE_USER_UNREADABLE;
-			break;
-		}
-		unsafe_get_user(ip, (const u64 __user *)(frame - sizeof(u64)), unreadable);
-		if (rule & RTRACE_RULE_FP_SAVED) {
-			at = frame + (s16)(rule >> 32);
-			if (!is_user_word(at))
-				goto unreadable;
-			unsafe_get_user(fp, (const u64 __user *)at, unreadable);
-		}
+		frame = (rule & RTRACE_RULE_FROM_FP ? fp : sp) + ((s64)rule >> 32);
+		if (frame <= sp || frame >= limit)
+			goto unreadable;
+		/* It is below the frame, which is above MOST_BELOW. */
+		slot = frame + (s16)(rule >> 16);
+		unsafe_get_user(ip, (const u64 __user *)return_slot(frame, slot), unreadable);
+		if (rule & RTRACE_RULE_FP_SAVED)
+			unsafe_get_user(fp, (const u64 __user *)slot, unreadable);
 		ip = user_code(ip);
+		pc = ip - 1;
 		sp = frame;
-		back = 1;
 	}
-	goto end;
+	goto out;
 unreadable:
 	why = RTRACE_USER_UNREADABLE;
-end:
+out:
 	user_access_end();
 	pagefault_enable();
 	walk->ip = ip;
 	walk->sp = sp;
 	walk->fp = fp;
-	walk->exact = !back;
-	walk->taken = taken;
+	walk->exact = pc == ip;
+	walk->taken = next - addresses;
 	return why;
 }
 

@@ -17,9 +17,9 @@ pub(crate) const DEPTH: usize = 128;
 /// Bits of a rule's word in C: the base is the frame pointer, the caller's frame pointer is saved, there is no caller.
 #[allow(dead_code)] // A check at compile time uses it.
 pub(crate) const RULE_BITS: [u64; 3] = [
-    bindings::RTRACE_RULE_FROM_FP,
-    bindings::RTRACE_RULE_FP_SAVED,
-    bindings::RTRACE_RULE_OUTERMOST,
+    bindings::RTRACE_RULE_FROM_FP as u64,
+    bindings::RTRACE_RULE_FP_SAVED as u64,
+    bindings::RTRACE_RULE_OUTERMOST as u64,
 ];
 
 /// The stack of a program: addresses of code, the innermost first. Large: a KiB.
@@ -65,24 +65,26 @@ impl UserStack {
     }
 }
 
-/// Where a walk stands.
+/// Where a walk stands. The numbers are those of C, which saves their conversion.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 pub(crate) enum WalkState {
     /// The thread is the kernel's, has no memory any more, or begins a program.
-    NoProgram,
+    NoProgram = bindings::rtrace_user_step_RTRACE_USER_NONE,
     /// At the registers of a 32-bit program.
-    Narrow,
+    Narrow = bindings::rtrace_user_step_RTRACE_USER_NARROW,
     /// At a frame whose rule is not known, and whose address is not in the stack yet.
-    Rule,
+    Rule = bindings::rtrace_user_step_RTRACE_USER_RULE,
     /// At a frame for which there is no room.
-    Limit,
+    Limit = bindings::rtrace_user_step_RTRACE_USER_LIMIT,
     /// At the end of the stack.
-    Outermost,
+    Outermost = bindings::rtrace_user_step_RTRACE_USER_OUTERMOST,
     /// A word of the stack cannot be read now.
-    Unreadable,
+    Unreadable = bindings::rtrace_user_step_RTRACE_USER_UNREADABLE,
 }
 
 impl WalkState {
+    #[inline(always)]
     fn of_raw(raw: bindings::rtrace_user_step) -> Self {
         match raw {
             bindings::rtrace_user_step_RTRACE_USER_NARROW => Self::Narrow,
@@ -104,20 +106,25 @@ pub(crate) struct UserWalk<'a> {
 }
 
 impl<'a> UserWalk<'a> {
-    /// Begins a walk that appends its addresses to `stack`, which is empty.
-    pub(crate) fn begin(stack: &'a mut UserStack, guard: &'a NoPreempt) -> (Self, WalkState) {
-        let mut raw = bindings::rtrace_user_walk::default();
-        // SAFETY: The function fills in the structure.
-        let state = WalkState::of_raw(unsafe { bindings::rtrace_user_begin(&mut raw) });
-        let walk = Self {
-            raw,
+    /// A walk that will append its addresses to `stack`, which is empty.
+    #[inline(always)]
+    pub(crate) fn new(stack: &'a mut UserStack, guard: &'a NoPreempt) -> Self {
+        Self {
+            raw: bindings::rtrace_user_walk::default(),
             stack,
             _guard: guard,
-        };
-        (walk, state)
+        }
+    }
+
+    /// Begins the walk.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self) -> WalkState {
+        // SAFETY: The function fills in the structure.
+        WalkState::of_raw(unsafe { bindings::rtrace_user_begin(&mut self.raw) })
     }
 
     /// Steps outwards as far as the rules are known.
+    #[inline(always)]
     pub(crate) fn go_on(&mut self, rules: &KnownRules) -> WalkState {
         self.raw.taken = self.stack.len as u32;
         let addresses = self.stack.addresses.as_mut_ptr().cast();

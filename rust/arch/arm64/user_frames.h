@@ -4,6 +4,12 @@
 #include <linux/uaccess.h>
 #include <asm/compiler.h>
 
+/* Whether the memory of the running task can be accessed: as for nmi_uaccess_okay(), always. */
+static __always_inline bool user_is_in_use(const struct mm_struct *mm)
+{
+	return true;
+}
+
 /* Whether the registers are those of a 32-bit program. */
 static __always_inline bool user_is_narrow(struct pt_regs *regs)
 {

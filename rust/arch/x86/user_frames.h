@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Registers and frames of programs, for rust/sys/user_stack.c. NMI-safe. */
+#include <linux/mm_types.h>
 #include <linux/ptrace.h>
 #include <linux/uaccess.h>
+#include <asm/processor.h>
+
+/*
+ * Whether the memory of the running task can be accessed. An NMI may have come while another address space was in use.
+ * nmi_uaccess_okay() tests the same, and is not exported.
+ */
+static __always_inline bool user_is_in_use(const struct mm_struct *mm)
+{
+	return mm->pgd == __va(read_cr3_pa());
+}
 
 /* Whether the registers are those of a 32-bit program. */
 static __always_inline bool user_is_narrow(struct pt_regs *regs)

@@ -101,7 +101,7 @@ fn walk_by(bytes: &[u8], control: &[u8; 8]) {
         let rule = table.rule(frame.lookup());
         let innermost = (number == 0).then_some(&noise);
         let next = step(table.processor(), &rule, &frame, innermost, &mut words);
-        if let Some(quick) = QuickRule::of(&rule) {
+        if let Some(quick) = QuickRule::of(table.processor(), &rule) {
             assert_ne!(quick.word(), 0);
             assert_eq!(quick.word() == QUICK_END, next == Err(StackEnd::Whole));
         }

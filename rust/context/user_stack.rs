@@ -330,6 +330,9 @@ impl Steps<'_> {
     #[inline(never)]
     #[link_section = ".kprobes.text"]
     fn look_up(&mut self) -> Result<(), StackEnd> {
+        if self.walk.unprobe() {
+            return Ok(());
+        }
         let frame = unwind_frame(self.walk.frame());
         let address = frame.lookup();
         let is_innermost = self.walk.stack().addresses().is_empty();

@@ -303,6 +303,7 @@ enum rtrace_user_step rtrace_user_steps(struct rtrace_user_walk *walk, u64 *addr
 					const struct rtrace_user_rule *rules, u32 bits);
 void rtrace_user_keep(struct rtrace_user_rule *rules, u32 bits, u64 space, u64 pc, u64 rule);
 u32 rtrace_user_narrow(const struct rtrace_user_walk *walk, u64 *addresses, u32 room);
+bool rtrace_user_unprobe(struct rtrace_user_walk *walk);
 u64 rtrace_user_code(u64 word);
 bool rtrace_user_register(u32 number, u64 *value);
 bool rtrace_user_word(u64 at, u64 *word);

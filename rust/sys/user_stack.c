@@ -15,6 +15,7 @@
 #include <linux/mmap_lock.h>
 #include <linux/sched/task_stack.h>
 #include <linux/uaccess.h>
+#include <linux/uprobes.h>
 
 #include "helpers.h"
 #include "linux.h"
@@ -165,6 +166,48 @@ notrace void rtrace_user_keep(struct rtrace_user_rule *rules, u32 bits, u64 spac
 	WRITE_ONCE(slot->mixed, key ^ rule);
 	WRITE_ONCE(slot->rule, rule);
 }
+
+#ifdef CONFIG_UPROBES
+/*
+ * If a return probe of the kernel has replaced the address in @walk, puts back the one that the program has saved. Returns
+ * whether it did.
+ *
+ * The address is the first of a page that the kernel has mapped. Only the running task changes its list. 6.12 frees an
+ * entry before it removes it, so each read may fail, or find another object: that does not have the slot.
+ */
+notrace bool rtrace_user_unprobe(struct rtrace_user_walk *walk)
+{
+	/* Where the return address was. */
+	u64 slot = IS_ENABLED(CONFIG_X86) ? walk->sp - sizeof(u64) : walk->sp;
+	const struct uprobe_task *task = READ_ONCE(current->utask);
+	struct return_instance *at, *next;
+	struct rtrace_user_mapping mapping;
+	unsigned long stack, ip;
+	u32 depth;
+
+	if (!task || !PAGE_ALIGNED(walk->ip))
+		return false;
+	if (rtrace_user_place_of(walk->ip, &mapping) != RTRACE_PLACE_MEMORY || mapping.start != walk->ip)
+		return false;
+	at = READ_ONCE(task->return_instances);
+	for (depth = 0; at && depth < MAX_URETPROBE_DEPTH; depth++) {
+		if (get_kernel_nofault(stack, &at->stack) || get_kernel_nofault(ip, &at->orig_ret_vaddr) ||
+		    get_kernel_nofault(next, &at->next))
+			break;
+		if (stack == slot) {
+			walk->ip = user_code(ip);
+			return true;
+		}
+		at = next;
+	}
+	return false;
+}
+#else
+notrace bool rtrace_user_unprobe(struct rtrace_user_walk *walk)
+{
+	return false;
+}
+#endif
 
 /* An address of code, from a word that a program has saved. */
 notrace u64 rtrace_user_code(u64 word)

@@ -146,6 +146,13 @@ impl<'a> UserWalk<'a> {
         WalkState::of_raw(state)
     }
 
+    /// If a return probe of the kernel has replaced the address of the frame, puts back the one that the program has saved.
+    /// Returns whether it did.
+    pub(crate) fn unprobe(&mut self) -> bool {
+        // SAFETY: The walk has begun. The function only reads, with care, what belongs to the running task.
+        unsafe { bindings::rtrace_user_unprobe(&mut self.raw) }
+    }
+
     /// Takes the addresses of a 32-bit program, as far as its frame pointers lead.
     pub(crate) fn follow_narrow(&mut self) {
         self.stack.push(self.raw.ip);

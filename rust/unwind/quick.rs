@@ -50,9 +50,10 @@ impl QuickRule {
         };
         let (saved, slot) = match rule.fp {
             FpRule::Unchanged => (0, 0),
-            FpRule::AtCfa(slot) if slot <= -8 => {
-                (u64::from(slot as u16).wrapping_shl(16) | QUICK_FP_SAVED, slot)
-            }
+            FpRule::AtCfa(slot) if slot <= -8 => (
+                u64::from(slot as u16).wrapping_shl(16) | QUICK_FP_SAVED,
+                slot,
+            ),
             _ => return None,
         };
         let is_simple = match (processor, rule.ra) {

@@ -52,7 +52,11 @@ fn have_these_bits() {
     assert_eq!(on_arm64(Rule::End), Some(QUICK_END));
     let saved = record(Cfa::Fp(48), -48);
     assert_eq!(on_arm64(saved), Some(0x0000_0030_ffd0_0003));
-    for other in [sp(16), record(Cfa::Sp(16), -8), with(Cfa::Sp(32), FpRule::AtCfa(-32))] {
+    for other in [
+        sp(16),
+        record(Cfa::Sp(16), -8),
+        with(Cfa::Sp(32), FpRule::AtCfa(-32)),
+    ] {
         assert_eq!(on_arm64(other), None, "{other:?}");
     }
 }
@@ -185,7 +189,9 @@ fn reads_the_slots() {
     let word = word(with(Cfa::Sp(0x18), FpRule::AtCfa(-16))).unwrap();
     let next = quick_step(Processor::X86_64, word, &frame, &mut stack).unwrap();
     assert_eq!((next.ip, next.sp, next.fp), (0x40, 0x1018, 0x50));
-    let word = QuickRule::of(Processor::Arm64, &record(Cfa::Sp(0x20), -24)).unwrap().word();
+    let word = QuickRule::of(Processor::Arm64, &record(Cfa::Sp(0x20), -24))
+        .unwrap()
+        .word();
     let next = quick_step(Processor::Arm64, word, &frame, &mut stack).unwrap();
     assert_eq!((next.ip, next.sp, next.fp), (0x40, 0x1020, 0x50));
 }

@@ -23,7 +23,7 @@ enum Kind {
     Fork(ForkFields),
 }
 
-/// What an event reports.
+/// The report of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wakeup {
     /// The running thread or handler is about to wake this thread.

@@ -197,7 +197,9 @@ impl Why {
                 self.cut.push((*span, place));
             }
             Activity::Runnable { woken } => self.waited(span, woken, schedule),
-            Activity::Blocked(_) if !self.wakeups.has_waking() => self.unknown(span, Reason::NoWakeups),
+            Activity::Blocked(_) if !self.wakeups.has_waking() => {
+                self.unknown(span, Reason::NoWakeups)
+            }
             // The event that names the waker follows.
             Activity::Blocked(_) => drop(self.slept.insert(span.tid, *span)),
         }

@@ -586,7 +586,10 @@ fn sums_are_those_of_the_threads() {
             adds_up(&found, dir.path());
             let parts = ["--from", "+10us", "--to", "+40us"];
             for range in [&parts[..2], &parts[2..], &parts] {
-                let output = why(&[&[who], range].concat(), dir.path()).arg("--json").output().unwrap();
+                let output = why(&[&[who], range].concat(), dir.path())
+                    .arg("--json")
+                    .output()
+                    .unwrap();
                 // No thread may have been seen in it.
                 if let Ok(found) = serde_json::from_slice::<Value>(&output.stdout) {
                     adds_up_in(range, &found["why"], dir.path());

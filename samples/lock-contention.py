@@ -31,13 +31,16 @@ def worker(lock, state):
 
 
 def logger(lock, state, path):
-    """Writes the state to the disk ten times a second."""
+    """Writes the state to the disk some times a second, each time for 50 ms or longer."""
     name("logger")
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     while True:
         with lock:
-            os.write(log, bytes(f"{state.value}\n", "ascii") * 200_000)
-            os.fdatasync(log)
+            end = time.monotonic() + 0.050
+            while time.monotonic() < end:
+                os.lseek(log, 0, os.SEEK_SET)
+                os.write(log, bytes(f"{state.value}\n", "ascii") * 200_000)
+                os.fdatasync(log)
         time.sleep(0.100)
 
 

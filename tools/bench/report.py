@@ -15,7 +15,7 @@ import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "choices", "ways", "numbers", "calls", "workloads", "counting", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall", "reading")
+PARTS = ("instructions", "choices", "stacks", "ways", "numbers", "calls", "workloads", "counting", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall", "reading")
 TWICE = ("instructions", "choices", "ways", "numbers", "calls", "scaling", "primitives", "handover")
 HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 
@@ -150,6 +150,16 @@ def choices(data, charts):
     stacks = data["stacks"]
     yield table("Instructions that the kernel's call stack adds to softirq_entry", ["", "instructions"],
                 [[label, against(value, stacks[US])] for label, value in stacks.items() if value])
+
+
+def stacks(data, charts):
+    of = data["stacks"]
+    yield table("A program's call stack of 20 functions, as a part of a record", ["", "instructions", "bytes", "whole stacks"],
+                [[label, against(values["instructions"], of[US]["instructions"]), against(values["bytes"], of[US]["bytes"]),
+                  f"{100 * values['whole']:.1f} %"] for label, values in of.items()],
+                "The unwind tables are loaded. Whole stacks: those of python3, at stops by a timer, that reach its first function. "
+                "perf with frame pointers follows what it takes for them. With dwarf it copies registers and 8 KiB of the "
+                "stack; perf script finds the functions later.")
 
 
 WAYS = {"tracepoint": "a tracepoint with two numbers", "called": "a function is called, two numbers", "returned": "it returns, one"}

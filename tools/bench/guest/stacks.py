@@ -1,38 +1,127 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Instructions that the kernel's call stack adds to an event; under icount, on one CPU.
+"""Instructions and bytes that a call stack adds to an event; under icount, on one CPU.
 
 As in instructions.py: a run that did not record what it should ends with an error.
 """
+
+import concurrent.futures
+import json
+import os
+import subprocess
 
 import firing
 import tracers
 from choices import LONG
 from instructions import COUNT, cost
-from tracers.base import ALL, Choice
+from tracers.base import ALL, Choice, run
 
 # The event.
 SITE = "sched_switch"
 # The sites that fire it, and from about how many functions.
 DEPTHS = {"sched_switch": 10, "sched_switch_deeper": 20}
+# About how many functions of this program are on the stack of a thread, if so many functions of Python call the firing by map().
+OF_PROGRAM, CALLS = 20, 2
+KERNEL, USER = Choice(contexts=("callstack-kernel",)), Choice(contexts=("callstack-user",))
 
 
-def measure(site, choice):
+def load_tables():
+    """Loads the unwind tables of all programs. They stay while a session takes stacks of programs."""
+    subprocess.run(["rtrace", "record", "-e", "getppid", "--context", "callstack-user", "-o", "/tmp/tables", "--", "true"],
+                   check=True, capture_output=True)
+
+
+def through(calls, function):
+    return next(map(lambda _: through(calls - 1, function), [None])) if calls else function()
+
+
+def in_thread(function):
+    """Calls it in a thread, whose stack is not deep."""
+    with concurrent.futures.ThreadPoolExecutor(1) as threads:
+        return threads.submit(function).result()
+
+
+def measure(tracer, site, choice, calls=0, count=COUNT):
     """Instructions and bytes of an event."""
-    tracer = tracers.Rtrace()
     tracer.start([SITE], "discard", LONG, choice=choice)
-    firing.fire(site, 1000)  # what is done once: opening a packet, learning the rules
-    instructions = cost(site)
+    if isinstance(tracer, tracers.Rtrace) and choice == USER:
+        load_tables()
+
+    def fire():
+        firing.fire(site, 1000)  # what is done once: opening a packet, learning the rules
+        return cost(site, count)
+
+    instructions = in_thread(lambda: through(calls, fire)) if calls else fire()
     outcome = tracer.stop()
     assert not outcome.lost, f"{outcome.lost} events of {site} lost"
-    return instructions, outcome.size / (COUNT + 1000)
+    return instructions, outcome.size / (count + 1000)
+
+
+def added(tracer, site, choice, calls=0, count=COUNT):
+    """Instructions and bytes that a context adds."""
+    instructions, size = measure(tracer, site, choice, calls, count)
+    without, least = measure(tracer, site, ALL, calls, count)
+    return instructions - without, size - least
+
+
+def of_depth(site, choice, depth, rest, calls=0):
+    """Instructions of a stack of rtrace, which has about `depth` addresses and `rest` other bytes."""
+    instructions, size = added(tracers.Rtrace(), site, choice, calls)
+    # Packets add some bytes.
+    addresses = (size - rest) / 8
+    assert abs(addresses - depth) < 2, f"{addresses} addresses of {site} instead of {depth}"
+    return instructions
 
 
 def of_rtrace():
     """(name, figure) of rtrace alone."""
     for site, depth in DEPTHS.items():
-        with_stack, size = measure(site, Choice(contexts=("callstack-kernel",)))
-        without, least = measure(site, ALL)
-        # Packets add some bytes.
-        addresses = (size - least - 4) / 8
-        assert abs(addresses - depth) < 2, f"{addresses} addresses of {site} instead of {depth}"
-        yield f"{SITE}/stack-{depth}", with_stack - without
+        yield f"{SITE}/stack-{depth}", of_depth(site, KERNEL, depth, 4)
+    yield f"{SITE}/user-stack-{OF_PROGRAM}", of_depth(SITE, USER, OF_PROGRAM, 5, CALLS)
+
+
+# Stacks of programs of each tracer, and perf's option for them.
+OTHERS = {"perf --call-graph fp": (tracers.Perf, "fp"),
+          "perf --call-graph dwarf": (lambda: tracers.Perf(dwarf=True), "dwarf")}
+
+# A program without frame pointers, on some of whose stacks many functions are.
+PROGRAM = """
+import json, re
+def deep(n):
+    return max([deep(n - 1)], key=lambda x: x) if n else work()
+def work():
+    for n in range(100):
+        json.dumps({"a": sorted(range(9), key=lambda x: -x)})
+        re.sub("a", "b", "banana" * 9)
+deep(5)
+"""
+
+
+def whole_of_rtrace():
+    """The share of stacks of PROGRAM that reach its first function, of those that a timer stops."""
+    report = run("rtrace", "profile", "-F", "9973", "--json", "-o", "/tmp/whole", "--", "python3", "-c", PROGRAM)
+    stacks = json.loads(report[report.index("{"):])["profile"]["user_stacks"]
+    return stacks["whole"] / stacks["total"]
+
+
+def whole_of_perf(way):
+    """The same of perf, which does not say so: the share of stacks with the function that calls main()."""
+    subprocess.run(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "9973", "--call-graph", way, "-o", "/tmp/perf.data", "--",
+                    "python3", "-c", PROGRAM], check=True)
+    script = run("perf", "script", "--no-inline", "-i", "/tmp/perf.data", "-F", "ip,sym,dso")
+    samples = [sample.splitlines() for sample in script.strip().split("\n\n")]
+    # Before that function the dynamic linker runs, whose first function is its own.
+    is_whole = lambda sample: "__libc_start_main" in "".join(sample[-2:]) or "ld-linux" in sample[-1]
+    return sum(map(is_whole, samples)) / len(samples)
+
+
+def of_all(say, quick=None):
+    """The part of scripts/bench."""
+    os.sched_setaffinity(0, {0})
+    result = {}
+    for label, (make, way) in ({"rtrace": (tracers.Rtrace, None)} | OTHERS).items():
+        # A copy takes 8 KiB.
+        instructions, size = added(make(), SITE, USER, CALLS, 2000)
+        whole = whole_of_perf(way) if way else whole_of_rtrace()
+        result[label] = {"instructions": instructions, "bytes": size, "whole": whole}
+        say(f"{label}: {instructions:.1f} instructions, {size:.1f} bytes, {100 * whole:.1f}% whole")
+    return {"stacks": result}

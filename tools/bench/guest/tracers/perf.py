@@ -16,10 +16,13 @@ from .ftrace import FIELDS, ROOT
 SYS_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
 TYPE_TRACEPOINT = 2
 IP, TID, TIME, CALLCHAIN, ID, CPU, PERIOD, RAW = 1, 2, 4, 32, 64, 128, 256, 1024
-DISABLED, WATERMARK, KERNEL_CALLCHAIN, WRITE_BACKWARD = 1 << 0, 1 << 14, 1 << 22, 1 << 27
+DISABLED, WATERMARK, USER_CALLCHAIN, KERNEL_CALLCHAIN, WRITE_BACKWARD = 1 << 0, 1 << 14, 1 << 21, 1 << 22, 1 << 27
 
 # By rtrace's names.
-CONTEXTS = {"tid": TID, "callstack-kernel": CALLCHAIN}
+CONTEXTS = {"tid": TID, "callstack-kernel": CALLCHAIN, "callstack-user": CALLCHAIN}
+# The registers and the bytes of the stack that perf record --call-graph dwarf copies.
+COPIED = 1 << 12 | 1 << 13
+REGISTERS, STACK = {"x86_64": 0xFF0FFF, "aarch64": (1 << 33) - 1}[os.uname().machine], 8192
 IOC_ENABLE, IOC_DISABLE, IOC_SET_OUTPUT, IOC_SET_FILTER = 0x2400, 0x2401, 0x2405, 0x40082406
 # Offset in the ring's first page.
 HEAD = 1024
@@ -49,7 +52,8 @@ def events_of(name):
 def event_open(name, cpu, fields, flags, watermark, task=None):
     number = int(read(f"{ROOT}/events/{name.replace(':', '/')}/id"))
     size = 128
-    attr = struct.pack("=IIQQQQQI", TYPE_TRACEPOINT, size, number, 1, fields, 0, flags, watermark)
+    attr = struct.pack("=IIQQQQQIIQQQQI", TYPE_TRACEPOINT, size, number, 1, fields, 0, flags, watermark, 0, 0, 0, 0,
+                       REGISTERS if fields & COPIED else 0, STACK if fields & COPIED else 0)
     fd = libc.syscall(SYS_PERF_EVENT_OPEN, attr.ljust(size, b"\0"), task or -1, cpu, -1, 0)
     if fd < 0:
         raise OSError(ctypes.get_errno(), f"perf_event_open {name}")
@@ -64,12 +68,13 @@ def ioctl(fd, request, argument=0):
 class Perf(Tracer):
     name = "perf"
 
-    def __init__(self, fields=LEAN, nowhere=False):
-        """`nowhere`: what perf record reads it writes to /dev/null."""
+    def __init__(self, fields=LEAN, nowhere=False, dwarf=False):
+        """`nowhere`: what perf record reads it writes to /dev/null. `dwarf`: callstack-user is a copy of the stack."""
         self.fields, self.nowhere = fields, nowhere
+        self.contexts = CONTEXTS | {"callstack-user": COPIED} if dwarf else CONTEXTS
 
     def can(self, choice):
-        return all(context in CONTEXTS for context in choice.contexts)
+        return all(context in self.contexts for context in choice.contexts)
 
     def start(self, events, mode, memory=FOUR_MIB, out=None, choice=ALL):
         names = [name for event in events for name in events_of(event)]
@@ -78,14 +83,15 @@ class Perf(Tracer):
         if out:
             self.record(names, size)
             return
-        flags, protection = DISABLED | WATERMARK | KERNEL_CALLCHAIN, mmap.PROT_READ | mmap.PROT_WRITE
+        callchain = USER_CALLCHAIN if "callstack-user" in choice.contexts else KERNEL_CALLCHAIN
+        flags, protection = DISABLED | WATERMARK | callchain, mmap.PROT_READ | mmap.PROT_WRITE
         if mode == "overwrite":
             # A ring with a read-only mapping is overwritten.
             flags, protection = flags | WRITE_BACKWARD, mmap.PROT_READ
         for cpu in range(os.cpu_count()):
             leader = None
             for name in names:
-                fields = self.fields | sum(CONTEXTS[context] for context in choice.contexts)
+                fields = self.fields | sum(self.contexts[context] for context in choice.contexts)
                 fd = event_open(name, cpu, fields, flags, size, choice.task)
                 if choice.filter:
                     field, value = choice.filter

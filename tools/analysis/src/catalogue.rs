@@ -100,7 +100,7 @@ pub fn integer(value: Option<Value<'_>>) -> Option<i64> {
     match value? {
         Value::Signed(number) => Some(number),
         Value::Unsigned(number) => i64::try_from(number).ok(),
-        Value::Text(_) | Value::Integers(_) => None,
+        Value::Float(_) | Value::Text(_) | Value::Integers(_) => None,
     }
 }
 
@@ -109,7 +109,7 @@ pub fn bits(value: Option<Value<'_>>) -> Option<u64> {
     match value? {
         Value::Signed(number) => Some(number as u64),
         Value::Unsigned(number) => Some(number),
-        Value::Text(_) | Value::Integers(_) => None,
+        Value::Float(_) | Value::Text(_) | Value::Integers(_) => None,
     }
 }
 

@@ -146,7 +146,12 @@ impl Account {
             recording: trace.recording.clone(),
             streams: trace.streams_by_name().map(stream).collect(),
             damages: Damages::of(trace),
-            cuts: Vec::from_iter(is_of_cgroups(&trace.metadata).then(|| OF_CGROUPS.to_owned())),
+            cuts: trace
+                .notes
+                .iter()
+                .cloned()
+                .chain(is_of_cgroups(&trace.metadata).then(|| OF_CGROUPS.to_owned()))
+                .collect(),
             clocks: ClockMarks::default(),
         }
     }

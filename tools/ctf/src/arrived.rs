@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The bytes that a reader reads: of a file, or of packets that have arrived.
+//! The bytes that a reader reads: of a file, of packets that have arrived, or of packets of a trace in another format.
 
 use crate::bytes::Bytes;
+use crate::foreign::Pulled;
 use crate::header::PacketAt;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,6 +14,7 @@ use std::io;
 pub(super) enum Content {
     File(File),
     Arrived(Arrived),
+    Pulled(Pulled),
 }
 
 impl Bytes for Content {
@@ -20,6 +22,8 @@ impl Bytes for Content {
         match self {
             Self::File(file) => file.length(),
             Self::Arrived(packets) => packets.length(),
+            // It has no length: its packets come one after the other.
+            Self::Pulled(_) => Ok(0),
         }
     }
 
@@ -27,6 +31,7 @@ impl Bytes for Content {
         match self {
             Self::File(file) => Bytes::read_exact_at(file, bytes, offset),
             Self::Arrived(packets) => packets.read_exact_at(bytes, offset),
+            Self::Pulled(packets) => packets.read_exact_at(bytes, offset),
         }
     }
 
@@ -34,6 +39,7 @@ impl Bytes for Content {
         match self {
             Self::File(file) => file.after_hole(offset),
             Self::Arrived(packets) => packets.after_hole(offset),
+            Self::Pulled(_) => Some(offset),
         }
     }
 }

@@ -8,12 +8,14 @@ use memchr::memchr;
 use rtrace_abi::schema::{Integer, Shown};
 
 /// A field's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// An unsigned integer.
     Unsigned(u64),
     /// A signed integer.
     Signed(i64),
+    /// A number in floating point.
+    Float(f64),
     /// A text, without its NULs.
     Text(&'a [u8]),
     /// An array or a sequence of integers.
@@ -107,6 +109,10 @@ impl<'a> Cursor<'a> {
             Type::Sequence(element, length) => {
                 let length = self.length(*length)?;
                 self.several(*element, usize::try_from(length).ok()?, begin)?
+            }
+            Type::Float => {
+                let bytes = self.payload.get(begin / 8..)?.first_chunk()?;
+                (Value::Float(f64::from_le_bytes(*bytes)), begin + 64)
             }
             Type::String => {
                 let bytes = self.payload.get(begin / 8..)?;

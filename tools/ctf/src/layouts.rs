@@ -45,6 +45,8 @@ pub enum Type {
     Array(Integer, u32),
     /// A sequence of integers. The earlier unsigned field with this number is its length.
     Sequence(Integer, usize),
+    /// A number in floating point, of 64 bits. Only traces of other formats have such fields.
+    Float,
     /// A NUL-terminated string.
     String,
 }
@@ -68,7 +70,7 @@ impl Type {
             | Self::Enumeration(integer, _)
             | Self::Array(integer, _)
             | Self::Sequence(integer, _) => matches!(integer.shown, Shown::Hex | Shown::Address),
-            Self::String => false,
+            Self::Float | Self::String => false,
         }
     }
 
@@ -79,7 +81,7 @@ impl Type {
             | Self::Enumeration(integer, _)
             | Self::Array(integer, _)
             | Self::Sequence(integer, _) => integer.align(),
-            Self::String => 8,
+            Self::Float | Self::String => 8,
         }
     }
 
@@ -87,6 +89,7 @@ impl Type {
     pub fn bits(&self) -> Option<usize> {
         match self {
             Self::Integer(integer) | Self::Enumeration(integer, _) => Some(integer.bits.into()),
+            Self::Float => Some(64),
             Self::Array(element, length) => Some(usize::from(element.bits) * *length as usize),
             Self::Sequence(..) | Self::String => None,
         }
@@ -94,7 +97,8 @@ impl Type {
 }
 
 impl EventLayout {
-    pub(super) fn new(stream_id: u32, id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
+    /// Makes the layout of an event with these fields.
+    pub fn new(stream_id: u32, id: u32, name: String, fields: Vec<FieldLayout>) -> Self {
         Self {
             stream_id,
             id,
@@ -203,7 +207,7 @@ impl EventLayouts {
     }
 
     /// Adds an event. Returns false if there is one with its id.
-    pub(super) fn insert(&mut self, event: EventLayout) -> bool {
+    pub fn insert(&mut self, event: EventLayout) -> bool {
         let (id, place) = (event.id, self.all.len() as u32);
         if self.place(id).is_some() {
             return false;

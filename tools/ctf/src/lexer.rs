@@ -93,10 +93,20 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Whether the rest begins with the three dots of a range.
+    fn is_range(&self) -> bool {
+        self.rest.clone().take(3).eq("...".chars())
+    }
+
     fn word(&mut self, first: char) -> TokenKind {
         let mut word = String::from(first);
+        if first == '.' && self.rest.clone().take(2).eq("..".chars()) {
+            self.rest.nth(1);
+            return TokenKind::Word("...".to_owned());
+        }
         while let Some(&c) = self.rest.peek() {
-            if !is_word(c) {
+            // A range may have no blanks around its dots.
+            if !is_word(c) || c == '.' && self.is_range() {
                 break;
             }
             word.push(c);

@@ -3,6 +3,7 @@
 //! A trace's description: the TSDL that `rust/abi/tsdl.rs` writes.
 
 use crate::damage::Damage;
+use crate::foreign::Foreign;
 use crate::layouts::{size, EventLayout, EventLayouts, FieldLayout, Label, Places, Type};
 use crate::lexer::{Lexer, TokenKind};
 use crate::tree::{self, Node, Statement};
@@ -12,6 +13,7 @@ use rtrace_abi::schema::{Integer, Shown};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use system::{Error, Result};
 use uuid::Uuid;
 
@@ -28,6 +30,8 @@ pub struct Metadata {
     pub env: BTreeMap<String, String>,
     /// Its stream classes, one for each channel, by id. There is at least one.
     pub streams: Vec<StreamClass>,
+    /// The reader of its streams, if the trace has another format. [`None`]: they are files.
+    pub foreign: Option<Arc<dyn Foreign>>,
 }
 
 /// The common properties of a channel's streams.
@@ -95,6 +99,17 @@ impl Clock {
 }
 
 impl StreamClass {
+    /// Makes the class of these events, which have these contexts.
+    pub fn new(layout: Layout, contexts: Vec<FieldLayout>, events: EventLayouts) -> Self {
+        Self {
+            layout,
+            context_size: size(&contexts),
+            context_places: Places::of(&contexts),
+            contexts,
+            events,
+        }
+    }
+
     /// The number of the context called `name`.
     pub fn context(&self, name: &str) -> Option<usize> {
         self.contexts.iter().position(|field| field.name == name)
@@ -195,6 +210,7 @@ impl Metadata {
             boot,
             env,
             streams,
+            foreign: None,
         };
         if this.streams.is_empty() {
             return Err(missing("`stream`"));
@@ -339,13 +355,7 @@ fn stream_class(
         .get(header)
         .ok_or_else(|| statement.error(format!("stream {id}: there is no `struct {header}`")))?;
     let contexts = fields(block, "event.context")?;
-    Ok(StreamClass {
-        layout: *layout,
-        context_size: size(&contexts),
-        context_places: Places::of(&contexts),
-        contexts,
-        events: EventLayouts::default(),
-    })
+    Ok(StreamClass::new(*layout, contexts, EventLayouts::default()))
 }
 
 /// The two layouts differ in the type of the header's first member, the id.

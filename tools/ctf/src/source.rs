@@ -149,7 +149,7 @@ impl Source {
         let last = self.reader.as_ref().and_then(StreamReader::last);
         let mut reader = StreamReader::open_shared(path.clone(), Arc::clone(&self.metadata))?;
         if let Some(range) = self.ranges.get(self.opened) {
-            reader = reader.within(range.clone());
+            reader = reader.within(range.clone())?;
         }
         self.reader = Some(reader.after(last).window(self.limits.bytes));
         self.opened += 1;

@@ -5,6 +5,7 @@
 use crate::arrived::{Arrived, Content};
 use crate::damage::Damage;
 use crate::event::{Event, Events, Fault, FoundEvent, Position, Scan, LONGEST_HEADER};
+use crate::foreign::Pulled;
 use crate::header::{PacketAt, PacketHeaders};
 use crate::link::Link;
 use crate::metadata::{Metadata, StreamClass};
@@ -116,10 +117,17 @@ impl<'a> Packet<'a> {
 impl<'a> StreamReader<'a> {
     /// Opens the file `path`, which must be a regular one. Dropping the reader closes it.
     pub fn open(path: &'a Path, metadata: &'a Metadata) -> Result<Self> {
-        let file = regular_file::open(path).map_err(Error::read(path))?;
-        let headers = PacketHeaders::new(path, Content::File(file), Some(metadata.uuid))?;
+        let headers = PacketHeaders::new(path, content(path, metadata)?, Some(metadata.uuid))?;
         Ok(Self::new(headers, metadata))
     }
+}
+
+/// Opens the stream `path` of a trace.
+fn content(path: &Path, metadata: &Metadata) -> Result<Content> {
+    Ok(match &metadata.foreign {
+        None => Content::File(regular_file::open(path).map_err(Error::read(path))?),
+        Some(foreign) => Content::Pulled(Pulled::new(foreign.open(path)?)),
+    })
 }
 
 /// The time of the last event in the file `path`, or the begin of its last packet if that has no event. Skips damaged
@@ -153,8 +161,8 @@ pub fn last_time(path: &Path, metadata: &Metadata) -> Result<Option<u64>> {
 impl StreamReader<'static, Arc<Metadata>> {
     /// Opens the file `path` as [`StreamReader::open`] does.
     pub(super) fn open_shared(path: PathBuf, metadata: Arc<Metadata>) -> Result<Self> {
-        let file = regular_file::open(&path).map_err(Error::read(&path))?;
-        let headers = PacketHeaders::new(path, Content::File(file), Some(metadata.uuid))?;
+        let content = content(&path, &metadata)?;
+        let headers = PacketHeaders::new(path, content, Some(metadata.uuid))?;
         Ok(Self::new(headers, metadata))
     }
 
@@ -177,7 +185,7 @@ impl StreamReader<'static, Arc<Metadata>> {
     pub(super) fn unread(&self) -> usize {
         match self.headers.file() {
             Content::Arrived(packets) => packets.unread(),
-            Content::File(_) => 0,
+            Content::File(_) | Content::Pulled(_) => 0,
         }
     }
 
@@ -211,9 +219,12 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
     }
 
     /// Reads only these bytes of the file, at whose beginning a packet begins.
-    pub(super) fn within(mut self, range: Range<u64>) -> Self {
-        self.headers.within(range);
-        self
+    pub(super) fn within(mut self, range: Range<u64>) -> Result<Self> {
+        match self.headers.file_mut() {
+            Content::Pulled(packets) => packets.within(&range)?,
+            Content::File(_) | Content::Arrived(_) => self.headers.within(range),
+        }
+        Ok(self)
     }
 
     /// Sets another window than [`WINDOW`].
@@ -306,6 +317,28 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
 
     /// The header of the next complete packet, and its link to the last one.
     fn next_header(&mut self) -> Result<Option<(PacketAt, Link)>> {
+        if let Content::Pulled(packets) = self.headers.file_mut() {
+            return match packets.next() {
+                Ok(None) => Ok(None),
+                Ok(Some(at)) => {
+                    let link = self.link_after(self.last(), &at).inspect_err(|_| {
+                        self.is_damaged = true;
+                        self.skipped = (at.offset, at.size());
+                    })?;
+                    Ok(Some((at, link)))
+                }
+                Err(Damage {
+                    path,
+                    offset,
+                    bytes,
+                    what,
+                }) => {
+                    self.is_damaged = true;
+                    self.skipped = (offset, bytes);
+                    Err(Error::Corrupt { path, offset, what })
+                }
+            };
+        }
         let begin = self.headers.at();
         let end = self.headers.length();
         let at = match self.headers.next_whole() {

@@ -10,23 +10,29 @@ const DEPTH: usize = 16;
 
 /// A part of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub enum Node {
+    /// An identifier, a number, or names joined by dots.
     Word(String),
+    /// The contents of a string literal.
     Text(String),
+    /// Another character.
     Mark(char),
+    /// The statements between braces.
     Block(Vec<Statement>),
 }
 
 /// The tokens between two semicolons.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Statement {
-    pub(super) nodes: Vec<Node>,
-    pub(super) line: usize,
+pub struct Statement {
+    /// Its parts.
+    pub nodes: Vec<Node>,
+    /// The line of its begin.
+    pub line: usize,
 }
 
 impl Statement {
     /// An error about this statement.
-    pub(super) fn error(&self, what: impl Into<String>) -> Error {
+    pub fn error(&self, what: impl Into<String>) -> Error {
         Error::Metadata {
             line: self.line,
             what: what.into(),
@@ -34,7 +40,7 @@ impl Statement {
     }
 
     /// The block of `keyword { ... }`.
-    pub(super) fn block(&self, keyword: &str) -> Option<&[Statement]> {
+    pub fn block(&self, keyword: &str) -> Option<&[Statement]> {
         match self.nodes.as_slice() {
             [Node::Word(word), Node::Block(block)] if word == keyword => Some(block),
             _ => None,
@@ -42,7 +48,7 @@ impl Statement {
     }
 
     /// The value of `key = value`, a word or a text.
-    pub(super) fn value(&self, key: &str) -> Option<&str> {
+    pub fn value(&self, key: &str) -> Option<&str> {
         match self.nodes.as_slice() {
             [Node::Word(word), Node::Mark('='), Node::Word(v) | Node::Text(v)] if word == key => {
                 Some(v)
@@ -53,17 +59,17 @@ impl Statement {
 }
 
 /// The value of the first `key = value` among statements.
-pub(super) fn value<'a>(block: &'a [Statement], key: &str) -> Option<&'a str> {
+pub fn value<'a>(block: &'a [Statement], key: &str) -> Option<&'a str> {
     block.iter().find_map(|statement| statement.value(key))
 }
 
 /// The value of the first `key = value` among statements, as a number.
-pub(super) fn number<T: std::str::FromStr>(block: &[Statement], key: &str) -> Option<T> {
+pub fn number<T: std::str::FromStr>(block: &[Statement], key: &str) -> Option<T> {
     value(block, key)?.parse().ok()
 }
 
 /// Parses a whole text.
-pub(super) fn parse(text: &str) -> Result<Vec<Statement>> {
+pub fn parse(text: &str) -> Result<Vec<Statement>> {
     let mut lexer = Lexer::new(text);
     let (block, end) = statements(&mut lexer, 0)?;
     match end {

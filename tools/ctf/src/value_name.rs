@@ -18,7 +18,7 @@ impl Type {
         let bits = match value {
             Value::Unsigned(value) => value,
             Value::Signed(value) => value as u64,
-            Value::Text(_) | Value::Integers(_) => return None,
+            Value::Float(_) | Value::Text(_) | Value::Integers(_) => return None,
         };
         let is_of = |label: &&Label| match integer.shown {
             Shown::Signed => (label.first as i64..=label.last as i64).contains(&(bits as i64)),

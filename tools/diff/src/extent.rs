@@ -2,9 +2,9 @@
 
 //! Begin and end of a trace, from the headers of its packets.
 
-use ctf::PacketHeaders;
+use ctf::StreamReader;
 use store::Trace;
-use system::{regular_file, Error, Result};
+use system::Result;
 
 /// Begin and end of a trace, in nanoseconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +20,10 @@ impl Extent {
         let (mut begin, mut end) = (u64::MAX, 0);
         let until = trace.end()?;
         for path in &trace.streams {
-            let file = regular_file::open(path).map_err(Error::read(path))?;
-            let Ok(mut packets) = PacketHeaders::new(path, &file, None) else {
-                continue;
-            };
-            while let Ok(Some(packet)) = packets.next_whole() {
-                begin = begin.min(packet.header.timestamp_begin);
-                end = end.max(packet.header.timestamp_end);
+            let mut reader = StreamReader::open(path, &trace.metadata)?;
+            while let Ok(Some(packet)) = reader.next_packet() {
+                begin = begin.min(packet.at.header.timestamp_begin);
+                end = end.max(packet.at.header.timestamp_end);
             }
         }
         let end = end.min(until);

@@ -29,9 +29,10 @@ impl Display for AsText<'_> {
                 Some(name) => Line(name.as_bytes()).fmt(f),
                 None => integer(f, element, *value),
             },
+            (Value::Float(number), _) => write!(f, "{number}"),
             (value, Type::Integer(element)) => integer(f, element, *value),
             // Arrays and texts have no values of other kinds.
-            (_, Type::Array(..) | Type::Sequence(..) | Type::String) => Ok(()),
+            (_, Type::Array(..) | Type::Sequence(..) | Type::Float | Type::String) => Ok(()),
         }
     }
 }
@@ -41,7 +42,7 @@ fn integer(f: &mut Formatter<'_>, element: &Integer, value: Value<'_>) -> fmt::R
         Value::Signed(number) => write!(f, "{number}"),
         Value::Unsigned(number) if is_hex(element) => write!(f, "{number:#x}"),
         Value::Unsigned(number) => write!(f, "{number}"),
-        Value::Text(_) | Value::Integers(_) => Ok(()),
+        Value::Float(_) | Value::Text(_) | Value::Integers(_) => Ok(()),
     }
 }
 

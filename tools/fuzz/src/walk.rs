@@ -40,6 +40,8 @@ impl From<Value<'_>> for Field {
         match value {
             Value::Unsigned(number) => Self::Unsigned(number),
             Value::Signed(number) => Self::Signed(number),
+            // Only traces of other formats have such values.
+            Value::Float(number) => Self::Unsigned(number.to_bits()),
             Value::Text(text) => Self::Text(text.to_vec()),
             Value::Integers(integers) => Self::Integers(integers.map(Self::from).collect()),
         }

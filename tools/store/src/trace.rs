@@ -5,6 +5,7 @@
 use crate::chunks::Chunks;
 use crate::recording::Recording;
 use ctf::{name_of, Areas, Damage, Merge, Metadata, METADATA};
+use memchr::memmem;
 use rtrace_abi::tsdl;
 use std::ffi::OsStr;
 use std::fs;
@@ -34,11 +35,34 @@ pub struct Trace {
     pub recording: Option<Recording>,
     /// Parts of its description that cannot be read.
     pub damages: Vec<Damage>,
+    /// A sentence about each thing that a trace of another tracer cannot tell.
+    pub notes: Vec<String>,
 }
 
 impl Trace {
-    /// Opens the trace in `dir`, or all chunks of it.
+    /// Opens the trace in `dir`, or all chunks of it; or the trace of another tracer at this path.
     pub fn open(dir: &Path) -> Result<Self> {
+        match is_own(dir)? {
+            false => match foreign::open(dir)? {
+                Some(opened) => Ok(Self::of_foreign(opened)),
+                None => Self::open_own(dir),
+            },
+            true => Self::open_own(dir),
+        }
+    }
+
+    fn of_foreign(opened: foreign::Opened) -> Self {
+        Self {
+            metadata: Arc::new(opened.metadata),
+            streams: opened.streams,
+            bytes: opened.bytes,
+            recording: None,
+            damages: Vec::new(),
+            notes: opened.notes,
+        }
+    }
+
+    fn open_own(dir: &Path) -> Result<Self> {
         let mut parts = Vec::new();
         if dir.is_dir() && !dir.join(METADATA).exists() {
             parts = Chunks::list(dir)?.parts(dir);
@@ -90,7 +114,9 @@ impl Trace {
 
     /// The files of each stream, in the order of the streams.
     pub fn streams_by_name(&self) -> impl Iterator<Item = &[PathBuf]> {
-        self.streams.chunk_by(|a, b| a.file_name() == b.file_name())
+        let is_own = self.metadata.foreign.is_none();
+        self.streams
+            .chunk_by(move |a, b| is_own && a.file_name() == b.file_name())
     }
 
     /// Merges its streams by time.
@@ -113,7 +139,8 @@ impl Trace {
             let mut events = class.events.values();
             events.any(|event| event.name == "sched_switch")
         });
-        if metadata.env.contains_key(tsdl::TRACE_END) || !has_switches {
+        if metadata.foreign.is_some() || metadata.env.contains_key(tsdl::TRACE_END) || !has_switches
+        {
             return Ok(u64::MAX);
         }
         let mut end = None;
@@ -144,6 +171,7 @@ impl Trace {
             bytes,
             recording,
             damages,
+            notes: Vec::new(),
         })
     }
 
@@ -158,9 +186,28 @@ impl Trace {
             damages: self.damages,
             bytes: self.bytes + next.bytes,
             recording: recordings.map(|(this, next)| this.join(next)),
+            notes: self.notes,
         }
     }
 }
+
+/// Whether the path has a trace of rtrace's, or chunks of one, or nothing that a trace could be.
+fn is_own(path: &Path) -> Result<bool> {
+    let file = path.join(METADATA);
+    if file.exists() {
+        let text = regular_file::read(&file).map_err(Error::read(&file))?;
+        let is_begin = text.starts_with(BEGIN.as_bytes());
+        return Ok(is_begin || memmem::find(&text, VERSION.as_bytes()).is_some());
+    }
+    Ok(!path.exists() || path.is_dir() && !Chunks::list(path)?.parts(path).is_empty())
+}
+
+/// The begin of a description that rtrace writes.
+const BEGIN: &str =
+    "/* CTF 1.8 */\n\ntypealias integer { size = 8; align = 8; signed = false; } := uint8_t;";
+
+/// The entry of the environment that only rtrace writes.
+const VERSION: &str = "rtrace_version";
 
 /// The description of the trace in `dir`, and its parts that cannot be read.
 fn describe(dir: &Path) -> Result<(Metadata, Vec<Damage>)> {

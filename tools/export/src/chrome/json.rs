@@ -101,6 +101,7 @@ impl Serialize for Field<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(ty, value) = self;
         match (value, ty) {
+            (Value::Float(number), _) => serializer.serialize_f64(*number),
             (Value::Signed(number), Type::Integer(_)) => serializer.serialize_i64(*number),
             (Value::Unsigned(number), Type::Integer(integer)) if !values::is_hex(integer) => {
                 serializer.serialize_u64(*number)

@@ -64,6 +64,7 @@ fn kind(ty: &Type) -> ColumnKind {
             bits: integer.bits,
             signed: is_signed(integer),
         },
+        Type::Float => ColumnKind::Real,
         Type::Enumeration(..) | Type::String => ColumnKind::Text,
         Type::Array(element, _) | Type::Sequence(element, _) if *element == Integer::TEXT => {
             ColumnKind::Text
@@ -117,6 +118,7 @@ fn cell(row: &mut Row<'_>, ty: &Type, value: Value<'_>) {
         Value::Integers(integers) => {
             return row.list(integers.filter_map(|value| bits(Some(value))));
         }
+        Value::Float(number) => number.to_bits(),
         Value::Signed(number) => number as u64,
         Value::Unsigned(number) => number,
     };

@@ -346,12 +346,13 @@ pub(super) fn number(value: Value<'_>) -> u64 {
     match value {
         Value::Unsigned(number) => number,
         Value::Signed(number) => number as u64,
-        Value::Text(_) | Value::Integers(_) => 0,
+        Value::Float(_) | Value::Text(_) | Value::Integers(_) => 0,
     }
 }
 
 fn write_value(out: &mut String, value: Value<'_>, ty: &Type, meaning: Option<Meaning>) {
     match (value, meaning) {
+        (Value::Float(number), _) => push(out, format_args!("{number}")),
         (Value::Text(text), _) => write_text(out, text),
         (Value::Integers(integers), _) => {
             out.push('[');

@@ -10,7 +10,7 @@ use super::expression::Expression;
 use analysis::syscalls::{edge, Edge};
 use ctf::{Event, EventLayout, Metadata, Type, Value};
 use record::session::channels::Filter;
-use rtrace_abi::schema::{Field, FieldType, Shown};
+use rtrace_abi::schema::{Field, FieldType, Integer, Shown};
 use rtrace_filter::compile::{compile, FilterContext, FilterNames, ProgramMemory};
 use rtrace_filter::evaluate::Contexts;
 use rtrace_filter::program::{Program, Step, MAX_STEPS, MAX_TEXTS};
@@ -384,7 +384,7 @@ impl Wanted {
                 Value::Unsigned(number) => Some(Held::Number(number)),
                 Value::Signed(number) => Some(Held::Number(number as u64)),
                 Value::Text(text) => Some(Held::Text(text.to_vec())),
-                Value::Integers(_) => None,
+                Value::Float(_) | Value::Integers(_) => None,
             });
         }
     }
@@ -422,6 +422,7 @@ fn compared(ty: &Type) -> FieldType<'static> {
         }
         Type::Sequence(element, _) if element.shown == Shown::Text => FieldType::String,
         Type::String => FieldType::String,
+        Type::Float => FieldType::Array(Integer::unsigned(64), 1),
         Type::Array(element, _) | Type::Sequence(element, _) => FieldType::Array(*element, 1),
     }
 }

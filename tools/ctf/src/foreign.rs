@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Packets of a trace in another format, which are translated while they are read.
+
+use crate::damage::Damage;
+use crate::header::PacketAt;
+use rtrace_abi::packet::PacketHeader;
+use std::fmt::Debug;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use system::Result;
+
+/// A trace in another format, whose streams have packets in rtrace's own form.
+pub trait Foreign: Debug + Send + Sync {
+    /// Opens the stream with this name, before its first packet.
+    fn open(&self, name: &Path) -> Result<Box<dyn Packets>>;
+}
+
+/// The packets of a stream, one after the other.
+pub trait Packets: Debug + Send {
+    /// Replaces `content` by the events of the next packet, in the layouts of the trace's description, and returns the
+    /// packet. [`None`]: the stream ends. After damage, continues behind it.
+    ///
+    /// Of the header, `content_size` has the size of header and `content` in bits. `packet_size` has the bits that the
+    /// packet has in the foreign file, so that a packet's end is the next packet's offset.
+    fn next(&mut self, content: &mut Vec<u8>) -> std::result::Result<Option<PacketAt>, Damage>;
+
+    /// Continues at the packet with this offset.
+    fn seek(&mut self, offset: u64) -> Result<()>;
+}
+
+/// The packets, with the content of the last one.
+#[derive(Debug)]
+pub(super) struct Pulled {
+    packets: Box<dyn Packets>,
+    /// The end of the part to read.
+    end: u64,
+    /// The offset of the last packet.
+    offset: u64,
+    content: Vec<u8>,
+}
+
+impl Pulled {
+    pub fn new(packets: Box<dyn Packets>) -> Self {
+        Self {
+            packets,
+            end: u64::MAX,
+            offset: 0,
+            content: Vec::new(),
+        }
+    }
+
+    /// Reads only the packets in a range of offsets, at whose beginning a packet begins.
+    pub fn within(&mut self, range: &Range<u64>) -> Result<()> {
+        self.end = range.end;
+        self.packets.seek(range.start)
+    }
+
+    /// The next packet.
+    pub fn next(&mut self) -> std::result::Result<Option<PacketAt>, Damage> {
+        let next = self.packets.next(&mut self.content)?;
+        let next = next.filter(|at| at.offset < self.end);
+        if let Some(at) = &next {
+            self.offset = at.offset;
+        }
+        Ok(next)
+    }
+
+    /// Reads bytes of the last packet's events. `offset` is that of the packet, the header, and the bytes before.
+    pub fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let begin = offset.checked_sub(self.offset + PacketHeader::SIZE as u64);
+        let begin = begin.and_then(|begin| usize::try_from(begin).ok());
+        let read = begin.and_then(|begin| self.content.get(begin..begin.checked_add(bytes.len())?));
+        bytes.copy_from_slice(read.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Traces of other tracers, read as packets in rtrace's own form.
+//!
+//! A [`Format`] recognises a trace and opens it. It makes a description in rtrace's layouts, and translates each
+//! packet of a stream when a reader wants it ([`ctf::Packets`]). So all commands read such a trace as one of rtrace's,
+//! and no copy of it is made.
+
+#![forbid(unsafe_code)]
+
+mod chain;
+mod content;
+mod ctf_format;
+mod lttng;
+
+pub use chain::Chain;
+pub use content::Content;
+pub use ctf_format::Ctf;
+
+use ::ctf::Metadata;
+use std::path::{Path, PathBuf};
+use system::Result;
+
+/// A format of traces.
+pub trait Format {
+    /// Opens the trace in a file or directory. [`None`]: it has another format.
+    fn open(&self, path: &Path) -> Result<Option<Opened>>;
+}
+
+/// All formats, in the order in which they are tried.
+const FORMATS: [&dyn Format; 1] = [&Ctf];
+
+/// A trace of another tracer.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its description, with the reader of its streams.
+    pub metadata: Metadata,
+    /// The names of its streams, in the form of [`ctf::StreamName`], below the path of the trace.
+    pub streams: Vec<PathBuf>,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// A sentence about each thing that the trace cannot tell.
+    pub notes: Vec<String>,
+}
+
+/// Opens a trace of any of the formats. [`None`]: the path has none of them.
+pub fn open(path: &Path) -> Result<Option<Opened>> {
+    for format in FORMATS {
+        if let Some(opened) = format.open(path)? {
+            return Ok(Some(opened));
+        }
+    }
+    Ok(None)
+}

@@ -38,7 +38,7 @@ pub use tables::{announce, export as tables, host, read, Tables};
 use analysis::loss::{Content, Losses};
 use analysis::whose::Whose;
 use analysis::{unit_of, Catalogue, EventKey, Missing};
-use anyhow::Context;
+use anyhow::{bail, Context};
 use chrome::Chrome;
 use csv::Csv;
 use ctf::Metadata;
@@ -204,7 +204,12 @@ impl Interruption {
 
 /// Makes a folder `to` for LTTng's tools of the trace in `dir`.
 pub fn lttng(dir: &Path, to: &Path) -> anyhow::Result<()> {
-    let (files, damages) = lttng::export(dir, &Trace::open(dir)?, to)?;
+    let trace = Trace::open(dir)?;
+    if trace.metadata.foreign.is_some() {
+        let dir = dir.display();
+        bail!("{dir}: another tracer recorded it; `export lttng` lays out traces of rtrace's");
+    }
+    let (files, damages) = lttng::export(dir, &trace, to)?;
     let losses = Losses::new(&Content::default(), None, damages);
     losses.warnings().iter().for_each(say);
     tell(format_args!("{files} files in {}", to.display()));

@@ -1,13 +1,144 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! LTTng's kernel events under rtrace's names.
+//! LTTng's kernel events under rtrace's names, so that they answer the same questions.
 //!
-//! rtrace has LTTng's names and fields for the events that both have, so few names differ.
+//! rtrace has LTTng's names and fields for the events that both have, so few names differ: those of older versions of
+//! LTTng, and those of events that rtrace takes from the kernel with the kernel's names.
 
-use ctf::FieldLayout;
+use crate::ctf_format::model::{Description, EventClass, StreamClass, Type};
 
-/// Gives an event and its fields rtrace's names.
-pub fn rename(_name: &mut String, _fields: &mut [FieldLayout]) {}
+/// Prefixes that only LTTng's names have.
+const PREFIXES: [(&str, &str); 3] = [
+    ("x86_irq_vectors_", ""),
+    ("net_if_", "netif_"),
+    ("softirq_", "irq_softirq_"),
+];
 
-/// Gives contexts rtrace's names.
-pub fn rename_contexts(_contexts: &mut [FieldLayout]) {}
+/// Names of single events.
+const NAMES: [(&str, &str); 5] = [
+    ("printk_console", "console"),
+    ("skb_consume", "consume_skb"),
+    ("skb_kfree", "kfree_skb"),
+    ("power_cpu_idle", "cpu_idle"),
+    ("power_cpu_frequency", "cpu_frequency"),
+];
+
+/// Events with fields that only older versions of LTTng called so.
+const FIELDS: [(&str, &str, &str); 2] = [
+    ("sched_process_exec", "_pid", "_tid"),
+    ("sched_process_exec", "_old_pid", "_old_tid"),
+];
+
+/// The exit of each system call, in versions of LTTng before 2.6.
+const OLD_EXIT: &str = "exit_syscall";
+
+/// Gives the events of a kernel trace rtrace's names. Returns a sentence about each thing that the trace cannot tell.
+pub fn translate(this: &mut Description) -> Vec<String> {
+    let is = |key: &str, value: &str| this.env.get(key).is_some_and(|found| found == value);
+    if !is("domain", "kernel") || !is("tracer_name", "lttng-modules") {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    let mut streams = this.streams.iter();
+    let is_old = streams.any(|stream| stream.events.iter().any(|event| event.name == OLD_EXIT));
+    if is_old {
+        notes.push(
+            "an LTTng before 2.6 recorded it: the ends of system calls have no names, so calls are shown and not timed"
+                .to_owned(),
+        );
+    }
+    for StreamClass { events, .. } in &mut this.streams {
+        for event in events {
+            translate_event(event, is_old);
+        }
+    }
+    notes
+}
+
+fn translate_event(event: &mut EventClass, is_old: bool) {
+    let renamed = PREFIXES.iter().find_map(|(theirs, ours)| {
+        let rest = event.name.strip_prefix(theirs)?;
+        Some(format!("{ours}{rest}"))
+    });
+    let named = NAMES.iter().find(|(theirs, _)| *theirs == event.name);
+    let old = is_old.then(|| event.name.strip_prefix("sys_")).flatten();
+    if let Some((_, ours)) = named {
+        event.name = (*ours).to_owned();
+    } else if let Some(call) = old {
+        event.name = format!("syscall_entry_{call}");
+    } else if let Some(renamed) = renamed {
+        event.name = renamed;
+    }
+    let is_block = event.name.starts_with("block_");
+    let Some(Type::Structure(fields, _)) = &mut event.payload else {
+        return;
+    };
+    for field in fields {
+        let known = FIELDS
+            .iter()
+            .find(|(name, theirs, _)| *name == event.name && *theirs == field.name);
+        if let Some((.., ours)) = known {
+            field.name = (*ours).to_owned();
+        }
+        if is_block && field.name.trim_start_matches('_') == "rwbs" {
+            if let Type::Integer(integer) = &field.ty {
+                field.ty = Type::Mapped(integer.clone(), letters);
+            }
+        }
+    }
+}
+
+/// The kernel's letters for LTTng's bits of an operation on a block device.
+pub fn letters(bits: u64, out: &mut Vec<u8>) {
+    const PREFLUSH: u64 = 1 << 10;
+    let has = |bit: u64| bits & (1 << bit) != 0;
+    if bits & PREFLUSH != 0 {
+        out.push(b'F');
+    }
+    out.push(match () {
+        () if has(0) => b'W',
+        () if has(1) => b'D',
+        () if has(8) => b'F',
+        () if has(2) => b'R',
+        () => b'N',
+    });
+    // Secure, forced to the medium, read ahead, a barrier, synchronous, metadata.
+    for (bit, letter) in [
+        (7, b'E'),
+        (9, b'F'),
+        (3, b'A'),
+        (4, b'B'),
+        (5, b'S'),
+        (6, b'M'),
+    ] {
+        if has(bit) {
+            out.push(letter);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_have_the_kernels_letters() {
+        for (bits, expected) in [
+            (0x1, "W"),
+            (0x4, "R"),
+            (0x21, "WS"),
+            (0x24, "RS"),
+            (0xc, "RA"),
+            (0x64, "RSM"),
+            (0x82, "DE"),
+            (0x401, "FW"),
+            (0x621, "FWFS"),
+            (0x100, "F"),
+            (0, "N"),
+        ] {
+            let mut out = Vec::new();
+            letters(bits, &mut out);
+            assert_eq!(out, expected.as_bytes(), "{bits:#x}");
+        }
+    }
+}

@@ -31,6 +31,7 @@ pub fn check(metadata: &Metadata, stream: &Path, all: &Contents) {
         bytes: 0,
         recording: None,
         damages: Vec::new(),
+        notes: Vec::new(),
     };
     let summary = Summary::of(Path::new("dir"), &trace, &Part::default(), |_| ());
     let summary = summary.expect("what the walk could read");

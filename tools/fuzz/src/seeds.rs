@@ -406,7 +406,7 @@ fn message(kind: u32, length: u32, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes(), &length.to_le_bytes(), body].concat()
 }
 
-const TEXTS: [(&str, &str, &str); 74] = [
+const TEXTS: [(&str, &str, &str); 77] = [
     (
         "http",
         "metrics",

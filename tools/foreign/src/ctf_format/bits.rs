@@ -67,6 +67,23 @@ impl<'a> Bits<'a> {
         self.bytes.get(begin..end).ok_or(Fault::Short)
     }
 
+    /// The next byte; 0 at the end. The place is at a byte.
+    #[inline]
+    pub fn peek(&self) -> u64 {
+        self.bytes
+            .get(self.at / 8)
+            .map_or(0, |byte| u64::from(*byte))
+    }
+
+    /// The next `N` bytes as a number, the lowest first. The place is at a byte.
+    #[inline]
+    pub fn little<const N: usize>(&mut self) -> Read<u64> {
+        let bytes = self.bytes(N)?;
+        let mut value = [0; 8];
+        value[..N].copy_from_slice(bytes);
+        Ok(u64::from_le_bytes(value))
+    }
+
     /// The next string, without its NUL. The place is at a byte.
     pub fn string(&mut self) -> Read<&'a [u8]> {
         let rest = self

@@ -2,10 +2,10 @@
 
 //! Makes rtrace's stream classes of a trace's, with the steps that translate their packets.
 
+use super::header::Header;
 use super::model::*;
 use super::plan::{Plan, Step};
 use crate::content::IDS;
-use crate::lttng;
 use ctf::{Clock, EventLayout, EventLayouts};
 use rtrace_abi::header::Layout;
 use std::collections::HashMap;
@@ -36,13 +36,15 @@ pub struct ClassPlan {
     /// Reads the context of a packet, and writes the fields that have no meaning for the reader.
     pub packet_context: Vec<Step>,
     /// Reads the header of an event.
-    pub header: Vec<Step>,
+    pub header: Header,
     /// Translates the context of an event.
     pub context: Vec<Step>,
     /// The events.
     pub events: Vec<EventPlan>,
-    /// Index of an event by its id.
-    pub by_id: HashMap<u64, u32>,
+    /// Index of an event by its id, for small ids; [`NONE`] if there is no such event.
+    pub small: Vec<u32>,
+    /// Index of an event by its id, for other ids.
+    pub large: HashMap<u64, u32>,
     /// The clock, and that of the whole trace, if they differ.
     pub clocks: Option<(Clock, Clock)>,
 }
@@ -53,6 +55,12 @@ pub struct EventPlan {
     /// Translates its own context and its fields.
     pub steps: Vec<Step>,
 }
+
+/// No index.
+const NONE: u32 = u32::MAX;
+
+/// Ids below this number have a place in a table, for any number of events.
+const SMALL: u64 = 64;
 
 impl ClassPlan {
     /// A value of the class's clock as one of the trace's.
@@ -67,8 +75,12 @@ impl ClassPlan {
     /// The index of the event with this id.
     #[inline]
     pub fn event(&self, id: u64) -> Option<u32> {
-        // Most traces number their events without gaps.
-        self.by_id.get(&id).copied()
+        let small = usize::try_from(id).ok().and_then(|id| self.small.get(id));
+        match small {
+            Some(&place) if place != NONE => Some(place),
+            _ if self.large.is_empty() => None,
+            _ => self.large.get(&id).copied(),
+        }
     }
 }
 
@@ -82,10 +94,6 @@ pub fn plan(
 ) -> Result<(TracePlan, Vec<ctf::StreamClass>), String> {
     let mut classes = Vec::new();
     let mut own = Vec::new();
-    let is_kernel = description
-        .env
-        .get("domain")
-        .is_some_and(|domain| domain == "kernel");
     for (number, class) in (first..).zip(&description.streams) {
         if class.events.len() >= IDS as usize {
             let count = class.events.len();
@@ -102,32 +110,38 @@ pub fn plan(
         let before = contexts.len();
         // Lengths in the context of a packet are before those in the context of an event.
         contexts.extend(context.fields.into_iter().map(|field| shift(field, before)));
-        let (mut layouts, mut events, mut by_id) =
-            (EventLayouts::default(), Vec::new(), HashMap::new());
+        let (mut layouts, mut events) = (EventLayouts::default(), Vec::new());
+        let (mut small, mut large) = (Vec::new(), HashMap::new());
         for (id, event) in (0..).zip(&class.events) {
             let mut plan = Plan::new(has_underscores);
             plan.add(event.context.as_ref());
             plan.add(event.payload.as_ref());
-            let (mut name, mut fields) = (event.name.clone(), plan.fields);
-            if is_kernel {
-                lttng::rename(&mut name, &mut fields);
-            }
-            layouts.insert(EventLayout::new(number, id, name, fields));
+            layouts.insert(EventLayout::new(
+                number,
+                id,
+                event.name.clone(),
+                plan.fields,
+            ));
             events.push(EventPlan { steps: plan.steps });
-            by_id.insert(event.id, id);
-        }
-        if is_kernel {
-            lttng::rename_contexts(&mut contexts);
+            // The size of the table is at most a multiple of the number of events.
+            if event.id < SMALL + 4 * class.events.len() as u64 {
+                let place = event.id as usize;
+                small.resize(small.len().max(place + 1), NONE);
+                small[place] = id;
+            } else {
+                large.insert(event.id, id);
+            }
         }
         let own_clock = clock_of(description, class);
         classes.push(ClassPlan {
             id: class.id,
             own: number,
             packet_context: packet_context.steps,
-            header: Plan::of_event_header(class.header.as_ref()),
+            header: Header::of(class.header.as_ref()),
             context: context.steps,
             events,
-            by_id,
+            small,
+            large,
             clocks: own_clock
                 .filter(|own| !is_same(own, clock))
                 .map(|own| (to_clock(own), to_clock(clock))),

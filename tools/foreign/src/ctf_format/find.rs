@@ -2,7 +2,7 @@
 
 //! Finds the traces in a directory: one, or those of an LTTng session in its subfolders.
 
-use super::model::Description;
+use super::Described;
 use ctf::METADATA;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,15 @@ const DEPTH: usize = 8;
 
 /// A trace. Its chunks are in a directory each.
 #[derive(Debug)]
-pub struct Found {
+pub(super) struct Found {
     /// Its directories, in order.
     pub dirs: Vec<PathBuf>,
     /// Its description: that of the last chunk, which contains the others.
-    pub description: Description,
-    /// The number of values that its reader keeps.
-    pub places: u16,
+    pub described: Described,
 }
 
 /// The traces in `dir` and its subfolders.
-pub fn traces(dir: &Path) -> Result<Vec<Found>> {
+pub(super) fn traces(dir: &Path) -> Result<Vec<Found>> {
     let mut dirs = Vec::new();
     if dir.is_dir() {
         collect(dir, 0, &mut dirs)?;
@@ -33,20 +31,19 @@ pub fn traces(dir: &Path) -> Result<Vec<Found>> {
     for dir in dirs {
         let path = dir.join(METADATA);
         let bytes = regular_file::read(&path).map_err(Error::read(&path))?;
-        let (description, places) = super::describe(&dir, &bytes)?;
-        let uuid = description.uuid;
-        let same = traces
-            .iter_mut()
-            .find(|found| uuid.is_some() && found.description.uuid == uuid);
+        let described = super::describe(&dir, &bytes)?;
+        let uuid = described.description.uuid;
+        let is_same =
+            |found: &&mut Found| uuid.is_some() && found.described.description.uuid == uuid;
+        let same = traces.iter_mut().find(is_same);
         match same {
             Some(found) => {
                 found.dirs.push(dir);
-                (found.description, found.places) = (description, places);
+                found.described = described;
             }
             None => traces.push(Found {
                 dirs: vec![dir],
-                description,
-                places,
+                described,
             }),
         }
     }

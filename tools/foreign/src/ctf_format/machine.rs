@@ -94,6 +94,11 @@ impl Machine {
                 let value = bits.float(*size, *align, *order)?;
                 out.extend_from_slice(&value.to_le_bytes());
             }
+            Step::Mapped(integer, map) => {
+                let value = self.integer(integer, bits)?;
+                map(value, out);
+                out.push(0);
+            }
             Step::Uuid => {
                 let bytes = bits.bytes(16)?;
                 self.found.uuid = Uuid::from_slice(bytes).ok();

@@ -9,8 +9,10 @@
 mod bits;
 mod classes;
 mod find;
+mod header;
+mod json;
 mod machine;
-mod model;
+pub mod model;
 mod packetized;
 mod plan;
 mod resolve;
@@ -19,7 +21,7 @@ mod text;
 mod tsdl;
 mod types;
 
-use crate::{Format, Opened};
+use crate::{lttng, Format, Opened};
 use classes::{clock_of, plan, to_clock, TracePlan};
 use ctf::{Foreign, Metadata, Packets, StreamName, METADATA};
 use find::Found;
@@ -57,7 +59,7 @@ impl Format for Ctf {
             return Ok(None);
         }
         // The kernel's trace comes first: the whole trace has its clock and environment.
-        let domain = |found: &Found| found.description.env.get("domain").cloned();
+        let domain = |found: &Found| found.described.description.env.get("domain").cloned();
         traces.sort_by_key(|found| {
             (
                 domain(found).as_deref() != Some("kernel"),
@@ -73,7 +75,7 @@ impl Format for Ctf {
 fn check_hosts(path: &Path, traces: &[Found]) -> Result<()> {
     let hosts = traces
         .iter()
-        .filter_map(|found| found.description.env.get("hostname"));
+        .filter_map(|found| found.described.description.env.get("hostname"));
     let mut hosts: Vec<_> = hosts.map(String::as_str).collect();
     hosts.sort_unstable();
     hosts.dedup();
@@ -97,8 +99,8 @@ fn check_hosts(path: &Path, traces: &[Found]) -> Result<()> {
 fn open(path: &Path, traces: &[Found]) -> Result<Opened> {
     let mut notes = Vec::new();
     let clock = traces.iter().find_map(|found| {
-        let mut streams = found.description.streams.iter();
-        streams.find_map(|stream| clock_of(&found.description, stream))
+        let mut streams = found.described.description.streams.iter();
+        streams.find_map(|stream| clock_of(&found.described.description, stream))
     });
     if clock.is_none() {
         notes.push(
@@ -116,21 +118,22 @@ fn open(path: &Path, traces: &[Found]) -> Result<Opened> {
     });
     let uuid = traces
         .iter()
-        .find_map(|found| found.description.uuid)
+        .find_map(|found| found.described.description.uuid)
         .unwrap_or(Uuid::nil());
     let (mut classes, mut env, mut streams, mut bytes) =
         (Vec::new(), BTreeMap::new(), HashMap::new(), 0);
     let mut names = Vec::new();
     for found in traces {
+        notes.extend(found.described.notes.iter().cloned());
         let (trace, own) = plan(
-            &found.description,
-            found.places,
+            &found.described.description,
+            found.described.places,
             classes.len() as u32,
             &clock,
         )
         .map_err(|what| refused(found, what))?;
         classes.extend(own);
-        for (key, value) in &found.description.env {
+        for (key, value) in &found.described.description.env {
             env.entry(key.clone()).or_insert_with(|| value.clone());
         }
         let trace = Arc::new(trace);
@@ -249,8 +252,18 @@ fn found_streams(
     Ok(streams.collect())
 }
 
-/// The description of the trace in `dir`, and the number of its kept values.
-fn describe(dir: &Path, bytes: &[u8]) -> Result<(Description, u16)> {
+/// The description of a trace.
+#[derive(Debug)]
+struct Described {
+    description: Description,
+    /// The number of values that its reader keeps.
+    places: u16,
+    /// A sentence about each thing that the trace cannot tell.
+    notes: Vec<String>,
+}
+
+/// The description of the trace in `dir`.
+fn describe(dir: &Path, bytes: &[u8]) -> Result<Described> {
     let path = dir.join(METADATA);
     let (text, uuid) = packetized::text(bytes, &path)?;
     let place = |error| match error {
@@ -261,7 +274,13 @@ fn describe(dir: &Path, bytes: &[u8]) -> Result<(Description, u16)> {
         },
         error => error,
     };
-    let mut description = tsdl::parse(&text).map_err(place)?;
+    let is_json = text.starts_with([json::SEPARATOR, '{']);
+    let parsed = if is_json {
+        json::parse(&text)
+    } else {
+        tsdl::parse(&text)
+    };
+    let mut description = parsed.map_err(place)?;
     if uuid.is_some() && description.uuid.is_some() && uuid != description.uuid {
         return Err(Error::Corrupt {
             path,
@@ -269,12 +288,19 @@ fn describe(dir: &Path, bytes: &[u8]) -> Result<(Description, u16)> {
             what: "the packets of the metadata have another uuid than the trace in it".to_owned(),
         });
     }
-    resolve::name_roles(&mut description);
+    let notes = lttng::translate(&mut description);
+    if !is_json {
+        resolve::name_roles(&mut description);
+    }
     let places = resolve::resolve(&mut description);
     let places = places.map_err(|what| Error::Text {
         path,
         line: 1,
         what,
     })?;
-    Ok((description, places))
+    Ok(Described {
+        description,
+        places,
+        notes,
+    })
 }

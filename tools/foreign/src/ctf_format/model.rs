@@ -173,12 +173,14 @@ impl Reference {
 }
 
 /// A type of fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Type {
     /// An integer.
     Integer(Integer),
     /// An integer whose values have names.
     Enumeration(Integer, Vec<Label>),
+    /// An integer that becomes a text, which a function appends.
+    Mapped(Integer, fn(u64, &mut Vec<u8>)),
     /// A number in floating point, of 32 or 64 bits.
     Float { bits: u8, align: u32, order: Order },
     /// A NUL-terminated string.
@@ -194,7 +196,7 @@ pub enum Type {
 }
 
 /// An option of a variant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Choice {
     /// Its name.
     pub name: String,
@@ -205,7 +207,7 @@ pub struct Choice {
 }
 
 /// A field of a structure.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Field {
     /// Its name.
     pub name: String,
@@ -219,7 +221,9 @@ impl Type {
     /// The alignment of its begin in bits.
     pub fn align(&self) -> u32 {
         match self {
-            Self::Integer(integer) | Self::Enumeration(integer, _) => integer.align,
+            Self::Integer(integer) | Self::Enumeration(integer, _) | Self::Mapped(integer, _) => {
+                integer.align
+            }
             Self::Float { align, .. } => *align,
             Self::String => 8,
             Self::Structure(fields, align) => {
@@ -230,6 +234,17 @@ impl Type {
             Self::Array(element, _, align) | Self::Sequence(element, _, align) => {
                 element.align().max(*align)
             }
+        }
+    }
+
+    /// The number of types in it, and itself.
+    pub fn parts(&self) -> usize {
+        1 + match self {
+            Self::Structure(fields, _) => fields.iter().map(|field| field.ty.parts()).sum(),
+            Self::Variant(_, choices) => choices.iter().map(|choice| choice.ty.parts()).sum(),
+            Self::Array(element, ..) | Self::Sequence(element, ..) => element.parts(),
+            Self::Enumeration(_, labels) => labels.len(),
+            _ => 0_usize,
         }
     }
 

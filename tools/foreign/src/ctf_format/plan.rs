@@ -21,6 +21,8 @@ pub enum Step {
     Copy(u32),
     /// Translates an integer to this number of bytes.
     Integer(Integer, u8, Option<Role>),
+    /// Translates an integer to a text.
+    Mapped(Integer, fn(u64, &mut Vec<u8>)),
     /// Translates a number in floating point to 64 bits.
     Float { bits: u8, align: u32, order: Order },
     /// Copies a string with its NUL.
@@ -200,6 +202,13 @@ impl Plan {
                 });
                 let ty = OwnType::Enumeration(own(integer), labels.collect());
                 self.layout(prefix, name, ty);
+            }
+            Type::Mapped(..) if !self.is_written => self.other(ty),
+            Type::Mapped(integer, map) => {
+                self.align(integer.align);
+                self.steps.push(Step::Mapped(integer.clone(), *map));
+                self.pass(integer.bits.into());
+                self.layout(prefix, name, OwnType::String);
             }
             Type::Float { .. } if !self.is_written => self.other(ty),
             Type::Float { bits, align, order } => {

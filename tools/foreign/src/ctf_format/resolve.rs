@@ -15,8 +15,22 @@ const SCOPES: [&[&str]; 6] = [
     &["event", "fields"],
 ];
 
-/// A field that was seen, with the names of its values.
-type Seen = HashMap<Vec<String>, Vec<Label>>;
+/// The integers that were seen, with the names of their values: of the trace, the stream class and the event.
+#[derive(Debug, Default)]
+struct Seen([HashMap<Vec<String>, Vec<Label>>; 3]);
+
+impl Seen {
+    fn get(&self, path: &[String]) -> Option<&Vec<Label>> {
+        self.0.iter().find_map(|level| level.get(path))
+    }
+
+    fn insert(&mut self, scope: usize, path: &[String], labels: &[Label]) {
+        self.0[LEVELS[scope]].insert(path.to_vec(), labels.to_vec());
+    }
+}
+
+/// The level of each scope.
+const LEVELS: [usize; 6] = [0, 1, 1, 1, 2, 2];
 
 /// The places of referenced fields.
 type Places = HashMap<Vec<String>, u16>;
@@ -25,16 +39,16 @@ type Places = HashMap<Vec<String>, u16>;
 /// a reference has no target.
 pub fn resolve(this: &mut Description) -> Result<u16, String> {
     let mut resolver = Resolver::default();
-    let mut seen = Seen::new();
+    let mut seen = Seen::default();
     resolver.scope(0, &mut this.packet_header, &mut seen)?;
     for stream in &mut this.streams {
-        let mut seen = seen.clone();
+        seen.0[1].clear();
         resolver.stream.clear();
         resolver.scope(1, &mut stream.packet_context, &mut seen)?;
         resolver.scope(2, &mut stream.header, &mut seen)?;
         resolver.scope(3, &mut stream.context, &mut seen)?;
         for event in &mut stream.events {
-            let mut seen = seen.clone();
+            seen.0[2].clear();
             resolver.event.clear();
             let named = |what| format!("event `{}`: {what}", event.name);
             let context = resolver.scope(4, &mut event.context, &mut seen);
@@ -142,8 +156,8 @@ impl Resolver {
         seen: &mut Seen,
     ) -> Result<(), String> {
         match ty {
-            Type::Integer(_) => drop(seen.insert(path.clone(), Vec::new())),
-            Type::Enumeration(_, labels) => drop(seen.insert(path.clone(), labels.clone())),
+            Type::Integer(_) | Type::Mapped(..) => seen.insert(scope, path, &[]),
+            Type::Enumeration(_, labels) => seen.insert(scope, path, labels),
             Type::Float { .. } | Type::String => {}
             Type::Structure(fields, _) => {
                 for field in fields {
@@ -154,7 +168,7 @@ impl Resolver {
             }
             Type::Variant(to, choices) => {
                 let target = self.refer(scope, to, path, seen)?;
-                let labels = &seen[&target];
+                let labels = seen.get(&target).map_or(&[][..], Vec::as_slice);
                 for choice in choices.iter_mut() {
                     if choice.values.is_empty() {
                         // The names of options may have an underscore before them.
@@ -209,7 +223,7 @@ impl Resolver {
             let root = scope.iter().map(|word| (*word).to_owned());
             candidates.push(root.chain(to.path.iter().cloned()).collect());
         }
-        let target = candidates.into_iter().find(|path| seen.contains_key(path));
+        let target = candidates.into_iter().find(|path| seen.get(path).is_some());
         let target = target.ok_or_else(|| {
             let field = path.last().map_or("", String::as_str);
             format!(
@@ -261,7 +275,7 @@ fn mark_in(ty: &mut Type, path: &mut Vec<String>, places: &Places) {
                 .for_each(|choice| inner(&choice.name.clone(), &mut choice.ty));
         }
         Type::Array(element, ..) | Type::Sequence(element, ..) => inner("[]", element),
-        Type::Integer(integer) | Type::Enumeration(integer, _) => {
+        Type::Integer(integer) | Type::Enumeration(integer, _) | Type::Mapped(integer, _) => {
             integer.save = places.get(path).copied();
         }
         Type::Float { .. } | Type::String => {}

@@ -538,7 +538,7 @@ fn event(
     earliest: Option<(u64, bool)>,
 ) -> std::result::Result<u64, Fault> {
     machine.found.id = None;
-    machine.run(&class.header, bits, &mut content.bytes)?;
+    class.header.read(machine, bits, &mut content.bytes)?;
     let id = machine.found.id;
     let place = match id {
         Some(id) => class.event(id),

@@ -2,10 +2,13 @@
 
 //! Values of nested types as text, in the form of babeltrace2.
 
-use super::bits::{Bits, Read};
+use super::bits::{Bits, Fault, Read};
 use super::machine::{has, no_option, Machine};
 use super::model::*;
 use std::io::Write;
+
+/// Maximum length of the text of an array.
+const LONGEST: usize = 1 << 18;
 
 /// Reads a value, and appends its text.
 pub fn write(machine: &mut Machine, ty: &Type, bits: &mut Bits<'_>, out: &mut Vec<u8>) -> Read<()> {
@@ -28,6 +31,7 @@ pub fn write(machine: &mut Machine, ty: &Type, bits: &mut Bits<'_>, out: &mut Ve
             number(integer, value, out);
             out.extend_from_slice(b" )");
         }
+        Type::Mapped(integer, map) => map(machine.integer(integer, bits)?, out),
         Type::Float {
             bits: size,
             align,
@@ -89,17 +93,21 @@ fn elements(
             return Ok(());
         }
     }
+    let begin = out.len();
     out.push(b'[');
     for place in 0..count {
         let comma = if place > 0 { "," } else { "" };
         put(out, format_args!("{comma} [{place}] = "));
         let before = bits.at();
         write(machine, element, bits, out)?;
+        if out.len() - begin > LONGEST {
+            return Err(Fault::Bad(format!(
+                "a value of more than {LONGEST} bytes as text"
+            )));
+        }
         if bits.at() == before && count > 1 << 16 {
             // Elements without a bit: their number says nothing.
-            return Err(super::bits::Fault::Bad(format!(
-                "an array of {count} empty elements"
-            )));
+            return Err(Fault::Bad(format!("an array of {count} empty elements")));
         }
     }
     out.extend_from_slice(b" ]");

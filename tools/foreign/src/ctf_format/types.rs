@@ -13,10 +13,15 @@ pub struct Types {
     order: Order,
     /// From the outermost scope on. `struct NAME`, `enum NAME` and `variant NAME` have these names.
     scopes: Vec<HashMap<String, Type>>,
+    /// The number of parts of types that the description may still have.
+    left: usize,
 }
 
 /// Maximum number of types within types.
 const DEPTH: usize = 16;
+
+/// Maximum number of parts of all types. A short text may name types of types, and so on.
+pub const PARTS: usize = 1 << 20;
 
 /// A number, with a base as in C.
 pub fn number<T: TryFrom<i128>>(text: &str) -> Option<T> {
@@ -104,6 +109,7 @@ impl Types {
         Self {
             order,
             scopes: vec![HashMap::new()],
+            left: PARTS,
         }
     }
 
@@ -311,9 +317,11 @@ impl Types {
                 };
                 for length in (1..=most).rev() {
                     let name: Vec<_> = before[..length].iter().filter_map(as_word).collect();
-                    if let Some(ty) = self.find(&name.join(" ")) {
+                    if let Some(parts) = self.find(&name.join(" ")).map(Type::parts) {
                         nodes.rest = &before[length..];
-                        return Ok(ty.clone());
+                        self.spend(parts, nodes)?;
+                        let ty = self.find(&name.join(" ")).cloned();
+                        return ty.ok_or_else(|| nodes.error("a type is missing"));
                     }
                 }
                 let name: Vec<_> = before[..most].iter().filter_map(as_word).collect();
@@ -324,10 +332,20 @@ impl Types {
     }
 
     /// The type called `struct NAME`, `enum NAME` or `variant NAME`.
-    fn tagged(&self, nodes: &Nodes<'_>, kind: &str, name: Option<&str>) -> Result<Type> {
+    fn tagged(&mut self, nodes: &Nodes<'_>, kind: &str, name: Option<&str>) -> Result<Type> {
         let full = format!("{kind} {}", name.unwrap_or_default());
+        let parts = self.find(&full).map(Type::parts);
+        let parts = parts.ok_or_else(|| nodes.error(format!("an unknown type `{full}`")))?;
+        self.spend(parts, nodes)?;
         let found = self.find(&full).cloned();
-        found.ok_or_else(|| nodes.error(format!("an unknown type `{full}`")))
+        found.ok_or_else(|| nodes.error("a type is missing"))
+    }
+
+    /// Counts parts of types.
+    fn spend(&mut self, parts: usize, nodes: &Nodes<'_>) -> Result<()> {
+        let left = self.left.checked_sub(parts);
+        self.left = left.ok_or_else(|| nodes.error(format!("types of more than {PARTS} parts")))?;
+        Ok(())
     }
 
     fn fields(&mut self, block: &[Statement], depth: usize) -> Result<Vec<Field>> {

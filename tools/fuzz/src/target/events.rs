@@ -86,6 +86,7 @@ fn value(ty: &Type, u: &mut Unstructured<'_>) -> Result<Field> {
             let elements = (0..length).map(|_| number(*element, u));
             Field::Integers(elements.collect::<Result<_>>()?)
         }
+        Type::Float => unreachable!("rtrace's metadata has no such type"),
     })
 }
 

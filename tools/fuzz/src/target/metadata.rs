@@ -92,6 +92,7 @@ fn fields<'a>(
             Type::Array(element, length) => FieldType::Array(element, length),
             Type::Sequence(element, length) => FieldType::Sequence(element, &fields[length].name),
             Type::String => FieldType::String,
+            Type::Float => unreachable!("rtrace's metadata has no such type"),
         },
     })
 }

@@ -11,7 +11,6 @@
 mod chain;
 mod content;
 mod ctf_format;
-mod lttng;
 
 pub use chain::Chain;
 pub use content::Content;

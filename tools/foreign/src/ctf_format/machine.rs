@@ -94,6 +94,10 @@ impl Machine {
                 let value = bits.float(*size, *align, *order)?;
                 out.extend_from_slice(&value.to_le_bytes());
             }
+            Step::Changed(integer, width, change) => {
+                let value = change(self.integer(integer, bits)?);
+                out.extend_from_slice(&value.to_le_bytes()[..usize::from(*width)]);
+            }
             Step::Mapped(integer, map) => {
                 let value = self.integer(integer, bits)?;
                 map(value, out);

@@ -179,6 +179,8 @@ pub enum Type {
     Integer(Integer),
     /// An integer whose values have names.
     Enumeration(Integer, Vec<Label>),
+    /// An integer that becomes another one.
+    Changed(Integer, fn(u64) -> u64),
     /// An integer that becomes a text, which a function appends.
     Mapped(Integer, fn(u64, &mut Vec<u8>)),
     /// A number in floating point, of 32 or 64 bits.
@@ -221,9 +223,10 @@ impl Type {
     /// The alignment of its begin in bits.
     pub fn align(&self) -> u32 {
         match self {
-            Self::Integer(integer) | Self::Enumeration(integer, _) | Self::Mapped(integer, _) => {
-                integer.align
-            }
+            Self::Integer(integer)
+            | Self::Enumeration(integer, _)
+            | Self::Changed(integer, _)
+            | Self::Mapped(integer, _) => integer.align,
             Self::Float { align, .. } => *align,
             Self::String => 8,
             Self::Structure(fields, align) => {

@@ -21,6 +21,8 @@ pub enum Step {
     Copy(u32),
     /// Translates an integer to this number of bytes.
     Integer(Integer, u8, Option<Role>),
+    /// Translates an integer to another one of this number of bytes.
+    Changed(Integer, u8, fn(u64) -> u64),
     /// Translates an integer to a text.
     Mapped(Integer, fn(u64, &mut Vec<u8>)),
     /// Translates a number in floating point to 64 bits.
@@ -203,7 +205,14 @@ impl Plan {
                 let ty = OwnType::Enumeration(own(integer), labels.collect());
                 self.layout(prefix, name, ty);
             }
-            Type::Mapped(..) if !self.is_written => self.other(ty),
+            Type::Mapped(..) | Type::Changed(..) if !self.is_written => self.other(ty),
+            Type::Changed(integer, change) => {
+                self.align(integer.align);
+                let step = Step::Changed(integer.clone(), width(integer), *change);
+                self.steps.push(step);
+                self.pass(integer.bits.into());
+                self.layout(prefix, name, OwnType::Integer(own(integer)));
+            }
             Type::Mapped(integer, map) => {
                 self.align(integer.align);
                 self.steps.push(Step::Mapped(integer.clone(), *map));

@@ -156,7 +156,9 @@ impl Resolver {
         seen: &mut Seen,
     ) -> Result<(), String> {
         match ty {
-            Type::Integer(_) | Type::Mapped(..) => seen.insert(scope, path, &[]),
+            Type::Integer(_) | Type::Changed(..) | Type::Mapped(..) => {
+                seen.insert(scope, path, &[])
+            }
             Type::Enumeration(_, labels) => seen.insert(scope, path, labels),
             Type::Float { .. } | Type::String => {}
             Type::Structure(fields, _) => {
@@ -275,7 +277,10 @@ fn mark_in(ty: &mut Type, path: &mut Vec<String>, places: &Places) {
                 .for_each(|choice| inner(&choice.name.clone(), &mut choice.ty));
         }
         Type::Array(element, ..) | Type::Sequence(element, ..) => inner("[]", element),
-        Type::Integer(integer) | Type::Enumeration(integer, _) | Type::Mapped(integer, _) => {
+        Type::Integer(integer)
+        | Type::Enumeration(integer, _)
+        | Type::Changed(integer, _)
+        | Type::Mapped(integer, _) => {
             integer.save = places.get(path).copied();
         }
         Type::Float { .. } | Type::String => {}

@@ -31,6 +31,10 @@ pub fn write(machine: &mut Machine, ty: &Type, bits: &mut Bits<'_>, out: &mut Ve
             number(integer, value, out);
             out.extend_from_slice(b" )");
         }
+        Type::Changed(integer, change) => {
+            let value = change(machine.integer(integer, bits)?);
+            number(integer, value, out);
+        }
         Type::Mapped(integer, map) => map(machine.integer(integer, bits)?, out),
         Type::Float {
             bits: size,

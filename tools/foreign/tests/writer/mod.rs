@@ -111,7 +111,7 @@ pub fn packetized(text: &str, is_big: bool) -> Vec<u8> {
 /// An event that was read: its time, name, and fields as text.
 pub type Read = (u64, String, Vec<(String, String)>);
 
-/// What was read of a trace.
+/// A trace as it was read.
 #[derive(Debug, Default)]
 pub struct All {
     pub events: Vec<Read>,

@@ -10,6 +10,7 @@ pub mod eh_frame;
 mod elf;
 mod events;
 mod filter;
+mod foreign;
 mod frames;
 mod http;
 mod labels;
@@ -45,6 +46,7 @@ pub const TARGETS: &[Target] = &[
     target("elf", elf::check),
     target("events", events::check),
     target("filter", filter::check),
+    target("foreign", foreign::check),
     target("frames", frames::check),
     target("http", http::check),
     target("maps", maps::check),

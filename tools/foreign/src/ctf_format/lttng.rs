@@ -5,7 +5,7 @@
 //! rtrace has LTTng's names and fields for the events that both have, so few names differ: those of older versions of
 //! LTTng, and those of events that rtrace takes from the kernel with the kernel's names.
 
-use crate::ctf_format::model::{Description, EventClass, StreamClass, Type};
+use super::model::{Description, EventClass, StreamClass, Type};
 
 /// Prefixes that only LTTng's names have.
 const PREFIXES: [(&str, &str); 3] = [
@@ -47,15 +47,16 @@ pub fn translate(this: &mut Description) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let state = state_of(this.env.get("kernel_release").map_or("", String::as_str));
     for StreamClass { events, .. } in &mut this.streams {
         for event in events {
-            translate_event(event, is_old);
+            translate_event(event, is_old, state);
         }
     }
     notes
 }
 
-fn translate_event(event: &mut EventClass, is_old: bool) {
+fn translate_event(event: &mut EventClass, is_old: bool, state: Option<fn(u64) -> u64>) {
     let renamed = PREFIXES.iter().find_map(|(theirs, ours)| {
         let rest = event.name.strip_prefix(theirs)?;
         Some(format!("{ours}{rest}"))
@@ -80,11 +81,47 @@ fn translate_event(event: &mut EventClass, is_old: bool) {
         if let Some((.., ours)) = known {
             field.name = (*ours).to_owned();
         }
+        if let (Some(state), "sched_switch", "_prev_state" | "prev_state", Type::Integer(integer)) =
+            (state, event.name.as_str(), field.name.as_str(), &field.ty)
+        {
+            field.ty = Type::Changed(integer.clone(), state);
+        }
         if is_block && field.name.trim_start_matches('_') == "rwbs" {
             if let Type::Integer(integer) = &field.ty {
                 field.ty = Type::Mapped(integer.clone(), letters);
             }
         }
+    }
+}
+
+/// The translation of a thread's state in `sched_switch` of this kernel. [`None`]: it is that of rtrace. Before Linux
+/// 4.14, tracers show the bits of the kernel itself, which differ between versions.
+fn state_of(release: &str) -> Option<fn(u64) -> u64> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    match (number()?, number()?) {
+        (..3, _) | (3, ..9) => Some(|bits| state(bits, 1 << 9)),
+        (3, _) | (4, ..2) => Some(|bits| state(bits, 1 << 10)),
+        (4, 2..8) => Some(|bits| state(bits, 1 << 11)),
+        (4, 8..14) => Some(|bits| state(bits, 1 << 12)),
+        _ => None,
+    }
+}
+
+/// The state of a thread, of whose kernel `preempted` is the bit of a preempted thread: the highest bit, and bits from
+/// 512 on are those that later versions added below it.
+fn state(bits: u64, preempted: u64) -> u64 {
+    const DEAD: u64 = 1 << 6;
+    const PARKED: u64 = 1 << 9;
+    const NO_LOAD: u64 = 1 << 10;
+    let has = |bit: u64| bit < preempted && bits & bit != 0;
+    match bits {
+        _ if bits & preempted != 0 => 0x100,
+        _ if has(DEAD) => 0x20,
+        _ if has(PARKED) => 0x40,
+        _ if has(NO_LOAD) && bits & 2 != 0 => 0x80,
+        // Interruptible, uninterruptible, stopped, traced. The bit of a thread that a signal may kill is no state.
+        _ => bits & 0xf,
     }
 }
 
@@ -120,6 +157,27 @@ pub fn letters(bits: u64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn states_of_old_kernels_are_rtraces() {
+        for (release, theirs, ours) in [
+            ("3.2.0-18-generic", 0x200, Some(0x100)),
+            ("3.2.0-18-generic", 0x40, Some(0x20)),
+            ("3.14.23-WR7.0.0.0_standard", 0x400, Some(0x100)),
+            ("3.14.23-WR7.0.0.0_standard", 0x200, Some(0x40)),
+            ("3.14.23", 0x82, Some(0x2)),
+            ("4.4.0-amd64", 0x800, Some(0x100)),
+            ("4.4.0-amd64", 0x402, Some(0x80)),
+            ("4.13.1", 0x1000, Some(0x100)),
+            ("4.13.1", 1, Some(1)),
+            ("4.14.0", 0x100, None),
+            ("6.12.0", 0x20, None),
+            ("", 0x20, None),
+        ] {
+            let found = state_of(release).map(|state| state(theirs));
+            assert_eq!(found, ours, "{release}: {theirs:#x}");
+        }
+    }
 
     #[test]
     fn operations_have_the_kernels_letters() {

@@ -220,10 +220,10 @@ impl TaskFields {
 /// The begin of a task.
 #[derive(Clone, Copy, Debug)]
 pub struct Fork<'a> {
-    /// The thread that created the task, and its process.
-    pub parent: (i64, i64),
+    /// The thread that created the task, and its process. ftrace does not record the process.
+    pub parent: (i64, Option<i64>),
     /// The new thread, and its process.
-    pub child: (i64, i64),
+    pub child: (i64, Option<i64>),
     /// Name of the new thread.
     pub child_comm: &'a [u8],
 }
@@ -231,8 +231,8 @@ pub struct Fork<'a> {
 /// Field indexes of `sched_process_fork`.
 #[derive(Clone, Copy, Debug)]
 pub struct ForkFields {
-    parent: [usize; 2],
-    child: [usize; 2],
+    parent: (usize, Option<usize>),
+    child: (usize, Option<usize>),
     child_comm: usize,
 }
 
@@ -240,16 +240,18 @@ impl ForkFields {
     /// Finds the fields in an event with this layout. Returns `None` if a field is missing.
     pub fn of(layout: &EventLayout) -> Option<Self> {
         Some(Self {
-            parent: [layout.field("parent_tid")?, layout.field("parent_pid")?],
-            child: [layout.field("child_tid")?, layout.field("child_pid")?],
+            parent: (layout.field("parent_tid")?, layout.field("parent_pid")),
+            child: (layout.field("child_tid")?, layout.field("child_pid")),
             child_comm: layout.field("child_comm")?,
         })
     }
 
     /// Reads the values of an event.
     pub fn read<'a>(&self, event: &Event<'a>) -> Option<Fork<'a>> {
-        let task =
-            |[tid, pid]: [usize; 2]| Some((integer(event.value(tid))?, integer(event.value(pid))?));
+        let task = |(tid, pid): (usize, Option<usize>)| {
+            let process = pid.and_then(|pid| integer(event.value(pid)));
+            Some((integer(event.value(tid))?, process))
+        };
         Some(Fork {
             parent: task(self.parent)?,
             child: task(self.child)?,

@@ -179,7 +179,12 @@ impl Descriptors {
         match other {
             Other::Fork(fields) => {
                 let fork = fields.read(event)?;
-                let [parent, child] = [fork.parent.1, fork.child.1].map(Owner::Process);
+                let (Some(parent), Some(child)) = (fork.parent.1, fork.child.1) else {
+                    // The child may be a thread or a process: whether it shares the table is not known.
+                    self.tables.exit(Owner::Thread(fork.child.0));
+                    return None;
+                };
+                let [parent, child] = [parent, child].map(Owner::Process);
                 self.tables.belongs(fork.parent.0, parent);
                 if parent != child && now.schedule.all_whole() {
                     self.tables.fork(parent, child, now.time);

@@ -118,11 +118,14 @@ impl Schedule {
             ScheduleKind::Fork(fields) => {
                 let fork = fields.read(event)?;
                 let (tid, process) = fork.child;
-                self.tasks.belongs(fork.parent.0, fork.parent.1);
+                if let Some(process) = fork.parent.1 {
+                    self.tasks.belongs(fork.parent.0, process);
+                }
                 // A thread of the same process has the same parent.
                 let parent = match process == fork.parent.1 {
+                    true if process.is_none() => None,
                     true => self.parent(fork.parent.0),
-                    false => Some(fork.parent.1),
+                    false => fork.parent.1,
                 };
                 let parents = self.tasks.get(fork.parent.0);
                 let is_chosen = parents.is_some_and(|parent| parent.is_chosen);
@@ -130,7 +133,9 @@ impl Schedule {
                 child.is_chosen = is_chosen;
                 child.parent = parent;
                 child.call(fork.child_comm);
-                self.tasks.belongs(tid, process);
+                if let Some(process) = process {
+                    self.tasks.belongs(tid, process);
+                }
             }
             ScheduleKind::Exec(fields) => {
                 let Exec { tid, old_tid, comm } = fields.read(event)?;

@@ -196,7 +196,7 @@ impl<'a> Perfetto<'a> {
 
     /// Writes that an id belongs to a new task from now on.
     fn new_task(&mut self, fork: &Fork<'_>, now: &Now<'_>) {
-        let is_thread = fork.child.0 != fork.child.1;
+        let is_thread = fork.child.1.is_some_and(|process| process != fork.child.0);
         let flags = if is_thread { CLONE_THREAD } else { 0 };
         let bundle = self.bundles.entry(now.cpu).or_default();
         bundle.add(now.ns, Some(fork.parent.0), |out| {
@@ -225,10 +225,13 @@ impl<'a> Perfetto<'a> {
                 if self.processes.remove(&fork.child.0).is_some() {
                     self.new_task(&fork, now);
                 }
-                if fork.child.0 == fork.child.1 {
-                    self.parents.insert(fork.child.0, fork.parent.1);
+                let (tid, process) = fork.child;
+                if let Some(parent) = fork.parent.1.filter(|_| process == Some(tid)) {
+                    self.parents.insert(tid, parent);
                 }
-                self.thread(now.ns, fork.child, Some(fork.child_comm), out)?;
+                if let Some(process) = process {
+                    self.thread(now.ns, (tid, process), Some(fork.child_comm), out)?;
+                }
             }
         }
         if let Some((_, fields)) = self.state.filter(|(state, _)| *state == key) {

@@ -122,6 +122,14 @@ impl Schedule {
     /// Creates the schedule for a trace with these events.
     pub fn new(catalogue: &Catalogue<'_>, initial: InitialThreads) -> Self {
         let classes = catalogue.metadata().streams.iter();
+        let mut tasks = Tasks::default();
+        // Switches name threads better: by the name at their time.
+        let foreign = catalogue.metadata().foreign.as_ref();
+        if let Some(foreign) = foreign.filter(|_| !catalogue.has_switches()) {
+            for (tid, comm) in foreign.names().iter().filter(|(tid, _)| *tid != 0) {
+                tasks.thread(i64::from(*tid)).call(comm.as_bytes());
+            }
+        }
         Self {
             events: schedule_events::find(catalogue).into_iter().collect(),
             whose: classes.map(Whose::of).collect(),
@@ -129,7 +137,7 @@ impl Schedule {
             broken: 0,
             not_whole: 0,
             initial,
-            tasks: Tasks::default(),
+            tasks,
             is_of_cgroups: is_of_cgroups(catalogue.metadata()),
             ended_wait: None,
         }

@@ -15,6 +15,21 @@ use system::Result;
 pub trait Foreign: Debug + Send + Sync {
     /// Opens the stream with this name, before its first packet.
     fn open(&self, name: &Path) -> Result<Box<dyn Packets>>;
+
+    /// The kernel's functions, as `/proc/kallsyms` has them, if the trace has them.
+    fn kallsyms(&self) -> Option<&str> {
+        None
+    }
+
+    /// Names of threads that the trace has beside its events, by id: those at its end.
+    fn names(&self) -> &[(i32, String)] {
+        &[]
+    }
+
+    /// The mappings of programs, in the form of the text that rtrace writes beside a trace, if the trace has them.
+    fn mappings(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// The packets of a stream, one after the other.

@@ -8,13 +8,18 @@
 
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod chain;
+mod compressed;
 mod content;
 mod ctf_format;
+mod ftrace;
+mod trace_dat;
 
 pub use chain::Chain;
 pub use content::Content;
 pub use ctf_format::Ctf;
+pub use trace_dat::TraceDat;
 
 use ::ctf::Metadata;
 use std::path::{Path, PathBuf};
@@ -27,7 +32,7 @@ pub trait Format {
 }
 
 /// All formats, in the order in which they are tried.
-const FORMATS: [&dyn Format; 1] = [&Ctf];
+const FORMATS: [&dyn Format; 2] = [&Ctf, &TraceDat];
 
 /// A trace of another tracer.
 #[derive(Debug)]

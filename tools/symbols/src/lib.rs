@@ -59,11 +59,22 @@ impl Symbols {
     /// The names for the trace in `dir`: the saved ones; otherwise those of this machine, and of the kernel if the
     /// trace was recorded in this boot. Prints a message about files that cannot be read.
     pub fn of(dir: &Path, metadata: &Metadata) -> Self {
-        let saved = Saved::read(dir, metadata.uuid).unwrap_or_else(|error| {
+        let (saved, mappings) = match &metadata.foreign {
+            None => (
+                Saved::read(dir, metadata.uuid),
+                Mappings::read(dir, metadata),
+            ),
+            // A trace of another tracer has no texts beside it.
+            Some(foreign) => (
+                Ok(foreign.kallsyms().map(Saved::of_kallsyms)),
+                Mappings::of(&**foreign, metadata),
+            ),
+        };
+        let saved = saved.unwrap_or_else(|error| {
             say(error);
             None
         });
-        let mappings = Mappings::read(dir, metadata).unwrap_or_else(|error| {
+        let mappings = mappings.unwrap_or_else(|error| {
             say(error);
             None
         });

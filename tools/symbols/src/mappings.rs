@@ -20,7 +20,7 @@
 //! be.
 
 use super::processes::Change;
-use ctf::{Clock, Metadata};
+use ctf::{Clock, Foreign, Metadata};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::BufRead;
@@ -150,6 +150,18 @@ impl Mappings {
     pub fn read(dir: &Path, metadata: &Metadata) -> Result<Option<Self>> {
         match MAPPINGS.open_of_chunks(dir)? {
             Some(lines) => Self::parse(lines, metadata.uuid, &metadata.clock),
+            None => Ok(None),
+        }
+    }
+
+    /// The mappings in a trace of another tracer. [`None`]: it has none.
+    pub fn of(foreign: &dyn Foreign, metadata: &Metadata) -> Result<Option<Self>> {
+        match foreign.mappings() {
+            Some(text) => Self::parse(
+                MAPPINGS.lines(text.as_bytes()),
+                metadata.uuid,
+                &metadata.clock,
+            ),
             None => Ok(None),
         }
     }

@@ -19,7 +19,7 @@
 //! such functions, and without such files, is `rtrace symbols 1`; one without inlined functions `rtrace symbols 2`.
 
 use super::elf::Function;
-use super::kernel::{Image, Kernel, KernelSymbol};
+use super::kernel::{self, Image, Kernel, KernelSymbol};
 use super::mappings::{escaped, unescaped, MappedFile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -74,6 +74,16 @@ impl Saved {
         match SYMBOLS.open_of_chunks(dir)? {
             Some(lines) => Self::parse(lines, trace),
             None => Ok(None),
+        }
+    }
+
+    /// The functions in a text of `/proc/kallsyms` that a trace has. They count for all of its time.
+    pub fn of_kallsyms(text: &str) -> Self {
+        let owners = kernel::owners(text).into_iter();
+        let images = owners.map(|(_, functions)| Image::new(0, u64::MAX, functions));
+        Self {
+            kernel: Kernel::new(images.collect()),
+            files: Vec::new(),
         }
     }
 

@@ -14,11 +14,13 @@ mod compressed;
 mod content;
 mod ctf_format;
 mod ftrace;
+mod perf_data;
 mod trace_dat;
 
 pub use chain::Chain;
 pub use content::Content;
 pub use ctf_format::Ctf;
+pub use perf_data::PerfData;
 pub use trace_dat::TraceDat;
 
 use ::ctf::Metadata;
@@ -32,7 +34,7 @@ pub trait Format {
 }
 
 /// All formats, in the order in which they are tried.
-const FORMATS: [&dyn Format; 2] = [&Ctf, &TraceDat];
+const FORMATS: [&dyn Format; 3] = [&Ctf, &TraceDat, &PerfData];
 
 /// A trace of another tracer.
 #[derive(Debug)]

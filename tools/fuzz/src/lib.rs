@@ -10,6 +10,8 @@
 
 #[path = "../../unwind/tests/tables/made.rs"]
 mod made_elf;
+#[path = "../../foreign/tests/made/mod.rs"]
+mod made_files;
 mod report;
 mod seeds;
 mod target;

@@ -4,6 +4,7 @@
 //! find. `examples/seeds.rs` writes them into `corpus/`.
 
 use crate::made_elf::{frame, ARM64, X86_64};
+use crate::made_files;
 use crate::target::eh_frame::around;
 use consumer::State;
 use ctf::StreamName;
@@ -109,6 +110,21 @@ pub fn all() -> Vec<Seed> {
     }
     for (name, bytes) in tables() {
         add("unwind_blob", name, bytes);
+    }
+    for (name, file) in [
+        ("version-6", made_files::trace_dat_6()),
+        ("version-7", made_files::trace_dat_7("none")),
+        ("zlib", made_files::trace_dat_7("zlib")),
+        ("zstd", made_files::trace_dat_7("zstd")),
+    ] {
+        add("trace_dat", name, file[10..].to_vec());
+    }
+    for (name, file) in [
+        ("file", made_files::perf_data(false)),
+        ("compressed", made_files::perf_data(true)),
+        ("pipe", made_files::perf_pipe()),
+    ] {
+        add("perf_data", name, file[8..].to_vec());
     }
     let most = u64::MAX;
     let largest = format!("cpu recorded full nested\ntotal {most} {most} {most}\n");

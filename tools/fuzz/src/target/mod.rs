@@ -9,6 +9,7 @@ mod dynamic;
 pub mod eh_frame;
 mod elf;
 mod events;
+mod files;
 mod filter;
 mod foreign;
 mod frames;
@@ -53,12 +54,14 @@ pub const TARGETS: &[Target] = &[
     target("metadata", metadata::check),
     target("packets", packets::check),
     target("patterns", patterns::check),
+    target("perf_data", files::perf_data),
     target("receiver", receiver::check),
     target("region", region::check),
     target("sizes", sizes::check),
     target("state", state::check),
     target("stats", stats::check),
     target("trace", trace::check),
+    target("trace_dat", files::trace_dat),
     target("triggers", triggers::check),
     target("unwind_blob", unwind_blob::check),
 ];

@@ -21,6 +21,7 @@ pub mod marker;
 pub mod name;
 pub mod number;
 pub mod pattern;
+pub mod program;
 pub mod rest;
 pub mod state;
 pub mod trigger;

@@ -5,6 +5,9 @@
 use super::glob;
 use core::fmt;
 
+/// Begin of the subsystems of programs' events.
+pub const OF_PROGRAMS: &str = "user.";
+
 /// `[!]subsystem:event`, `[!]event` or `[!]subsystem`, each a shell pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern<'a> {
@@ -44,6 +47,25 @@ impl<'a> Pattern<'a> {
     /// Returns whether the pattern names the subsystem of its events.
     pub fn names_subsystem(&self) -> bool {
         is_name(self.subsystem.unwrap_or(self.event))
+    }
+
+    /// Returns whether each event that the pattern selects by its subsystem is that of a program.
+    pub fn is_of_programs(&self) -> bool {
+        let subsystem = self.subsystem.unwrap_or(self.event);
+        subsystem.starts_with(OF_PROGRAMS)
+    }
+
+    /// Returns whether the pattern selects all events of programs that `other` selects. It may be `false` also then.
+    pub fn covers(&self, other: &Pattern<'_>) -> bool {
+        // A wildcard of `other` is matched only by a `*`.
+        let is_simple = |text: &str| !text.contains(['?', '[', '\\']);
+        let is_simple = is_simple(self.subsystem.unwrap_or("")) && is_simple(self.event);
+        is_simple
+            && match other.subsystem {
+                Some(subsystem) => self.matches(subsystem, other.event),
+                // No name of a program's event has a '.', as its subsystem has.
+                None => self.matches(other.event, "*"),
+            }
     }
 
     /// Returns whether the pattern selects an event of this name.

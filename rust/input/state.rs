@@ -34,8 +34,8 @@ pub enum Line<'a> {
 impl<'a> Line<'a> {
     /// Parses a line; [`None`] if it is empty.
     pub fn parse(line: &'a str) -> Option<Self> {
-        let mut fields = Fields { line, at: 0 };
-        match fields.word() {
+        let (_, name, fields) = Fields::of_line(line);
+        match name {
             "" => None,
             "1" if fields.is_end() => Some(Self::All),
             "threads" if fields.is_end() => Some(Self::Threads),
@@ -106,6 +106,15 @@ impl fmt::Display for StateReason {
 }
 
 impl<'a> Fields<'a> {
+    /// Splits a line into its first word, with the word's position, and the fields after it.
+    pub fn of_line(line: &'a str) -> (usize, &'a str, Self) {
+        let mut fields = Self { line, at: 0 };
+        fields.skip_blanks();
+        let at = fields.at;
+        let word = fields.word();
+        (at, word, fields)
+    }
+
     /// Position of the next field in the line, or the line's end.
     pub fn at(&self) -> usize {
         self.at
@@ -159,11 +168,8 @@ impl<'a> Fields<'a> {
         self.line.get(self.at..).unwrap_or("")
     }
 
-    /// Returns the text up to the next blank. Skips the blanks before and after it.
+    /// Returns the text up to the next blank. Skips the blanks after it.
     fn word(&mut self) -> &'a str {
-        if self.at == 0 {
-            self.skip_blanks();
-        }
         let rest = self.rest();
         let len = rest.find(is_blank).unwrap_or(rest.len());
         self.at += len;

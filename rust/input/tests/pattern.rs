@@ -124,3 +124,40 @@ fn a_subsystem_is_named_or_matched() {
         );
     }
 }
+
+#[test]
+fn patterns_of_programs() {
+    for (pattern, expected) in [
+        ("user.*", true),
+        ("user.a:b", true),
+        ("user.a", true),
+        ("!user.*:*", true),
+        ("user*", false),
+        ("*:*", false),
+        ("userx:b", false),
+        ("a:user.b", false),
+    ] {
+        assert_eq!(
+            Pattern::parse(pattern).is_of_programs(),
+            expected,
+            "{pattern}"
+        );
+    }
+    for (wide, narrow, expected) in [
+        ("*:*", "user.*", true),
+        ("*", "user.a", true),
+        ("user.*", "user.a:b", true),
+        ("user.*", "user.[ab]?:x", true),
+        ("user.*", "user.*", true),
+        ("user.a", "user.a:*", true),
+        ("user.a:*", "user.a", true),
+        ("user.a:b", "user.a", false),
+        ("user.?:x", "user.*:x", false),
+        ("user.?:x", "user.a:x", false),
+        ("user.b*", "user.*", false),
+        ("*:a", "user.*", false),
+    ] {
+        let covers = Pattern::parse(wide).covers(&Pattern::parse(narrow));
+        assert_eq!(covers, expected, "{wide} {narrow}");
+    }
+}

@@ -19,6 +19,7 @@ mod maps;
 mod metadata;
 mod packets;
 mod patterns;
+mod program;
 mod receiver;
 mod region;
 mod sizes;
@@ -55,6 +56,7 @@ pub const TARGETS: &[Target] = &[
     target("packets", packets::check),
     target("patterns", patterns::check),
     target("perf_data", files::perf_data),
+    target("program", program::check),
     target("receiver", receiver::check),
     target("region", region::check),
     target("sizes", sizes::check),

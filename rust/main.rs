@@ -18,6 +18,8 @@ pub(crate) mod input;
 #[allow(dead_code, unreachable_pub)] // Its tests use all of it.
 pub(crate) mod map;
 pub(crate) mod probe;
+#[allow(dead_code, unreachable_pub)] // Its tests use all of it.
+pub(crate) mod program;
 #[allow(unreachable_pub)] // The tools use its public items.
 pub(crate) mod record;
 #[allow(dead_code, unreachable_pub)] // Its tests use all of it.

@@ -82,6 +82,20 @@ pub struct LoadTable {
     pub table: u64,
 }
 
+/// A request on the file `program`: registers the event of a NUL-terminated text, in the form of a line without `+`.
+/// Returns the event's index for records in binary form. If this file has registered the event already, that is the same
+/// index.
+///
+/// Errors, for which read(2) has a text:
+/// - `EINVAL`: the text is wrong;
+/// - `E2BIG`: it has more than 512 bytes, or the event's fields of fixed size have more than 1024;
+/// - `ENOSPC`: there are too many events;
+/// - `EFAULT`, `EINTR`, `ENOMEM`.
+pub const REGISTER: u32 = request(WRITE, 9, REGISTER_TEXT);
+
+/// Maximum size of the argument of [`REGISTER`], its NUL included.
+pub const REGISTER_TEXT: usize = 513;
+
 impl LoadTable {
     /// The argument in these bytes.
     pub fn from_bytes(bytes: [u8; size_of::<Self>()]) -> Self {

@@ -83,9 +83,14 @@ impl Event {
         self.full_name().0
     }
 
-    /// Name, as viewers of traces show it.
+    /// Name: the directory below that of the subsystem.
     pub(crate) fn name(&self) -> &str {
         self.full_name().1
+    }
+
+    /// Name, as viewers of traces show it.
+    pub(crate) fn trace_name(&self) -> &str {
+        self.source.trace_name()
     }
 
     /// Subsystem and name.

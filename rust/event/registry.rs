@@ -103,12 +103,17 @@ impl Registry {
         let event = Event::new(Id::take(&self.ids)?, KBox::new(source, GFP_KERNEL)?);
         let mut events = self.events.lock();
         let name = event.full_name();
-        if events.iter().any(|known| known.is_called(name)) {
+        // Events of one source may have an alias in common.
+        let is_namesake = |known: &&Arc<Event>| match known.source_as::<S>() {
+            Some(known) => known.full_name() == name,
+            None => known.is_called(name),
+        };
+        if events.iter().any(|known| is_namesake(&known)) {
             return Err(EEXIST);
         }
         // An event that is awaited stays awaited beside the new one.
         let mut absent = events.0.iter().flatten().filter(|event| !event.is_known());
-        let old = absent.find(|known| known.is_called(name)).cloned();
+        let old = absent.find(is_namesake).cloned();
         let is_again = |old: &Event| match (event.source_as::<S>(), old.source_as()) {
             (Some(new), Some(old)) => new.is_again(old),
             _ => false,

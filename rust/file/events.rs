@@ -231,7 +231,8 @@ impl TextFile for GroupEnable {
     fn store(group: &Group, input: &str, rights: Rights) -> Result {
         let ChannelTarget { session, channel } = &group.target;
         let enabled = parse_switch(session, "events/.../enable", input)?;
-        session.set_all_enabled(*channel, |event| group.has(event), enabled, rights)
+        let subsystem = group.subsystem.as_ref().map(|name| name.to_str());
+        session.set_all_enabled(*channel, subsystem.transpose()?, enabled, rights)
     }
 }
 

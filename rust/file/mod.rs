@@ -15,6 +15,7 @@ mod map;
 mod metadata;
 mod parameters;
 mod pipe;
+mod program;
 mod recovered;
 mod session;
 mod setting;
@@ -52,6 +53,7 @@ impl Files {
         control::make_tracer(&mut root, sessions)?;
         let events = AllEventDirs::new()?;
         dynamic::make(&mut root, sessions)?;
+        program::make(&mut root, sessions)?;
         control::make(&mut root, session, true)?;
         let sessions = SessionDirs::new(sessions.clone())?;
         sessions.make_control(&mut root)?;

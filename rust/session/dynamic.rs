@@ -34,6 +34,9 @@ pub(crate) struct FilesPlace {
     /// Taken by a writer of dynamic events.
     #[pin]
     defining: Turn,
+    /// Taken by a program that registers events, and by the end of its registrations.
+    #[pin]
+    pub(super) registering: Turn,
 }
 
 impl FilesPlace {
@@ -42,6 +45,7 @@ impl FilesPlace {
         let place = pin_init!(Self {
             files <- new_mutex!(None),
             defining <- Turn::new(),
+            registering <- Turn::new(),
         });
         Arc::pin_init(place, GFP_KERNEL)
     }

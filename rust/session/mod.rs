@@ -27,6 +27,7 @@ mod choice;
 mod dynamic;
 mod list;
 mod modules;
+mod programs;
 mod reactions;
 mod recording;
 
@@ -61,6 +62,7 @@ use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
 pub(crate) use list::{DeferredWork, Sessions, Worker};
 pub(crate) use modules::Follower;
+pub(crate) use programs::RegisteredEvent;
 use reactions::{Maps, Triggers};
 use recording::{EventNumbers, Recording};
 pub(crate) use recording::{HiddenAddresses, Leaps, Lines, Trace, TraceChannel};
@@ -235,7 +237,7 @@ impl Session {
         };
         if settings
             .channels()
-            .all(|(_, channel)| channel.selection.is_empty())
+            .all(|(_, channel)| channel.has_no_event())
         {
             settings.channel_mut(ChannelId::FIRST)?.selection = self.default_selection()?;
         }

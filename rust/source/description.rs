@@ -3,6 +3,8 @@
 //! Descriptions of events, as other modules give them.
 
 use crate::abi::schema::{Field, FieldType, Integer, LabelPlace, Labels, Shown};
+use crate::input::pattern::OF_PROGRAMS;
+use crate::input::program;
 use core::ops::Range;
 use kernel::prelude::*;
 
@@ -45,10 +47,41 @@ pub(crate) enum DescribedType {
 }
 
 impl Description {
-    /// The description of an event without fields. `EINVAL`: a name is not a C identifier, or is too long. May
-    /// sleep.
-    pub(crate) fn new(subsystem: &[u8], name: &[u8]) -> Result<Self> {
-        let mut description = Self {
+    /// The description of an event of a program, without fields: the subsystem is `user.PROVIDER`. In its text subsystem
+    /// and name are beside each other, with a colon between them. `EINVAL`: a name is not valid. May sleep.
+    pub(crate) fn of_program(provider: &str, name: &str) -> Result<Self> {
+        let mut description = Self::empty();
+        for text in [OF_PROGRAMS, provider] {
+            description.add_text(text.as_bytes())?;
+        }
+        description.subsystem = description.name_from(0)?;
+        description.add_text(b":")?;
+        description.name = description.add_name(name.as_bytes(), program::NAME_MAX)?;
+        Ok(description)
+    }
+
+    /// `user.PROVIDER:NAME` of an event of a program.
+    pub(crate) fn program_name(&self) -> &str {
+        self.text(&(self.subsystem.start..self.name.end))
+    }
+
+    /// A copy. May sleep.
+    pub(crate) fn try_clone(&self) -> Result<Self> {
+        let mut copy = Self {
+            subsystem: self.subsystem.clone(),
+            name: self.name.clone(),
+            fixed: self.fixed,
+            ..Self::empty()
+        };
+        copy.text.extend_from_slice(&self.text, GFP_KERNEL)?;
+        copy.fields.extend_from_slice(&self.fields, GFP_KERNEL)?;
+        copy.named.extend_from_slice(&self.named, GFP_KERNEL)?;
+        copy.labels.extend_from_slice(&self.labels, GFP_KERNEL)?;
+        Ok(copy)
+    }
+
+    fn empty() -> Self {
+        Self {
             text: KVec::new(),
             subsystem: 0..0,
             name: 0..0,
@@ -56,7 +89,13 @@ impl Description {
             named: KVec::new(),
             labels: KVec::new(),
             fixed: 0,
-        };
+        }
+    }
+
+    /// The description of an event without fields. `EINVAL`: a name is not a C identifier, or is too long. May
+    /// sleep.
+    pub(crate) fn new(subsystem: &[u8], name: &[u8]) -> Result<Self> {
+        let mut description = Self::empty();
         // Some of the kernel's subsystems have a '-' in their names.
         let between = subsystem.split(|&byte| byte == b'-');
         between.into_iter().try_for_each(|part| check(part, 31))?;

@@ -19,6 +19,11 @@ pub(crate) trait EventSource: AsAny + Send + Sync {
     /// Subsystem and name of the event.
     fn full_name(&self) -> FullName<'_>;
 
+    /// Name of the event in traces.
+    fn trace_name(&self) -> &str {
+        self.full_name().1
+    }
+
     /// Field at this place in the record.
     fn field(&self, place: usize) -> Option<Field<'_>>;
 

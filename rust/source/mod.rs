@@ -5,7 +5,7 @@
 //!
 //! Each [declared](typed) event has its own probe. All [system calls](syscall) share two probes. The probe of
 //! an event can be in [another module](external); another module can also [provide](provided) events by itself,
-//! or write [chunks](aux) of raw bytes. Users [define](dynamic) events. The other events are calls of
+//! or write [chunks](aux) of raw bytes. [Programs](program) record events of their own. Users [define](dynamic) events. The other events are calls of
 //! [functions](function), [samples](sampled) of the code that runs, measured [latencies](latency), the
 //! [state](state) before a trace, and other events of ftrace's, which [perf](perf) hands over.
 
@@ -21,12 +21,14 @@ pub(crate) mod function;
 pub(crate) mod latency;
 pub(crate) mod perf;
 pub(crate) mod probe_list;
+pub(crate) mod program;
 pub(crate) mod provided;
 pub(crate) mod sampled;
 pub(crate) mod session;
 pub(crate) mod state;
 mod syscall;
 mod typed;
+pub(crate) mod values;
 
 use crate::sys::hotplug::Hotplug;
 use crate::sys::perf::Arrivals;

@@ -26,12 +26,16 @@
 static void *tree;
 static const struct rtrace_tree_operations *tree_operations;
 
-enum { OPT_UID, OPT_GID, OPT_MODE };
+enum { OPT_UID, OPT_GID, OPT_MODE, OPT_PROGRAMS };
 
-/* Owner of all files, and mode of the directories, which also limits that of the files. */
+/*
+ * Owner of all files, and mode of the directories, which also limits that of the files; and the group of the file
+ * `program`, or INVALID_GID.
+ */
 struct access {
 	kuid_t uid;
 	kgid_t gid;
+	kgid_t programs;
 	umode_t mode;
 	unsigned int given;	/* bits of the given mount options */
 };
@@ -40,6 +44,7 @@ static const struct fs_parameter_spec parameters[] = {
 	fsparam_uid("uid", OPT_UID),
 	fsparam_gid("gid", OPT_GID),
 	fsparam_u32oct("mode", OPT_MODE),
+	fsparam_gid("programs", OPT_PROGRAMS),
 	{}
 };
 
@@ -61,6 +66,9 @@ static int parse(struct fs_context *fc, struct fs_parameter *param)
 			return invalfc(fc, "mode=%o: it must be between 0700 and 0777", result.uint_32);
 		access->mode = result.uint_32;
 		break;
+	case OPT_PROGRAMS:
+		access->programs = result.gid;
+		break;
 	default:
 		return opt;
 	}
@@ -79,6 +87,8 @@ static void change(struct super_block *sb, const struct access *new)
 		WRITE_ONCE(access->gid, new->gid);
 	if (new->given & BIT(OPT_MODE))
 		WRITE_ONCE(access->mode, new->mode);
+	if (new->given & BIT(OPT_PROGRAMS))
+		WRITE_ONCE(access->programs, new->programs);
 	if (new->given)
 		tree_operations->set_access(tree);
 }
@@ -95,6 +105,8 @@ static int show_options(struct seq_file *to, struct dentry *root)
 
 	seq_printf(to, ",uid=%u,gid=%u,mode=%03o", from_kuid_munged(&init_user_ns, access->uid),
 		   from_kgid_munged(&init_user_ns, access->gid), access->mode);
+	if (gid_valid(access->programs))
+		seq_printf(to, ",programs=%u", from_kgid_munged(&init_user_ns, access->programs));
 	return 0;
 }
 
@@ -331,6 +343,7 @@ static int init_context(struct fs_context *fc)
 		return -ENOMEM;
 	access->gid = KGIDT_INIT(rtrace_gid());
 	access->mode = rtrace_mode();
+	access->programs = KGIDT_INIT(rtrace_programs());
 	fc->s_fs_info = access;
 	fc->ops = &context_operations;
 	return 0;
@@ -355,20 +368,32 @@ static struct file_system_type type = {
 	.kill_sb = kill_super,
 };
 
+/* Bit of a file's mode: the group of programs may use it, whatever group and mode the other files have. */
+#define OF_PROGRAMS S_ISGID
+
 static void set_access(struct inode *inode, umode_t mode)
 {
 	umode_t limit = rtrace_mode();
 	kgid_t gid = KGIDT_INIT(rtrace_gid());
+	kgid_t programs = KGIDT_INIT(rtrace_programs());
 
 	if (inode->i_sb->s_type == &type) {
 		const struct access *access = inode->i_sb->s_fs_info;
 
 		limit = READ_ONCE(access->mode);
 		gid = READ_ONCE(access->gid);
+		programs = READ_ONCE(access->programs);
 		inode->i_uid = READ_ONCE(access->uid);
+		/* Programs find their file by its name. All other entries of the root keep their own limit. */
+		if (gid_valid(programs) && inode->i_sb->s_root && inode == d_inode(inode->i_sb->s_root))
+			limit |= 0011;
+	}
+	if (mode & OF_PROGRAMS && gid_valid(programs)) {
+		gid = programs;
+		limit = 0660;
 	}
 	inode->i_gid = gid;
-	WRITE_ONCE(inode->i_mode, S_ISDIR(inode->i_mode) ? S_IFDIR | limit : S_IFREG | (mode & limit));
+	WRITE_ONCE(inode->i_mode, S_ISDIR(inode->i_mode) ? S_IFDIR | limit : S_IFREG | (mode & 0777 & limit));
 }
 
 /*

@@ -121,6 +121,7 @@ u8 rtrace_delivery_barrier(void);
 bool rtrace_is_mode(unsigned int mode);
 u16 rtrace_mode(void);
 unsigned int rtrace_gid(void);
+unsigned int rtrace_programs(void);
 const char *rtrace_given(const char *name, size_t len);
 u64 rtrace_origin(void);
 

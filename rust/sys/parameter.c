@@ -82,6 +82,23 @@ module_param_cb(gid, &gid_ops, &gid, 0444);
 __MODULE_PARM_TYPE(gid, "uint");
 MODULE_PARM_DESC(gid, "Group of the directories and files (default: 0)");
 
+static int get_programs(char *text, const struct kernel_param *param)
+{
+	unsigned int gid = *(unsigned int *)param->arg;
+
+	return gid_valid(KGIDT_INIT(gid)) ? sysfs_emit(text, "%u\n", gid) : sysfs_emit(text, "none\n");
+}
+
+static const struct kernel_param_ops programs_ops = {
+	.set = set_gid,
+	.get = get_programs,
+};
+
+static unsigned int programs = (unsigned int)-1;
+module_param_cb(programs, &programs_ops, &programs, 0444);
+__MODULE_PARM_TYPE(programs, "uint");
+MODULE_PARM_DESC(programs, "Group that may record events of its programs, by the file program (default: none)");
+
 /*
  * Initial settings of the default session and its first channel. At load time each text is written to the file
  * with the parameter's name (file/parameters.rs).
@@ -122,6 +139,11 @@ notrace u16 rtrace_mode(void)
 notrace unsigned int rtrace_gid(void)
 {
 	return gid;
+}
+
+notrace unsigned int rtrace_programs(void)
+{
+	return programs;
 }
 
 notrace u8 rtrace_delivery_barrier(void)

@@ -115,6 +115,21 @@ impl<const N: usize> UserBytes<N> {
         Self(MaybeUninit::uninit())
     }
 
+    /// Reads the text at `address`, up to its NUL. [`None`]: it cannot be read, or there is no room for it and its NUL. May
+    /// fault and sleep.
+    pub(crate) fn read_text(&mut self, address: u64) -> Option<&[u8]> {
+        let to = self.0.as_mut_ptr().cast::<u8>();
+        // SAFETY:
+        // - There is room for `N` bytes.
+        // - rtrace_copy_text() checks the address. It returns the number of bytes before the NUL, all of which it has
+        //   written, or an error, or `N` if there is no NUL.
+        unsafe {
+            let copied = bindings::rtrace_copy_text(to.cast(), address, N);
+            let len = usize::try_from(copied).ok().filter(|len| *len < N)?;
+            Some(core::slice::from_raw_parts(to, len))
+        }
+    }
+
     /// Reads `len` bytes at `address`. [`None`]: some of them cannot be read, or there is no room for so many. May
     /// fault and sleep.
     #[inline(always)]

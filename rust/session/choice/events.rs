@@ -4,6 +4,7 @@
 
 use super::patterns::picks;
 use super::perf::NOT_PERMITTED;
+use super::standing::StandingPatterns;
 use crate::event::registry::Events;
 use crate::event::Event;
 use crate::input::pattern::Pattern;
@@ -13,6 +14,7 @@ use crate::source::FullName;
 use crate::sys::privilege::Rights;
 use crate::sys::signal;
 use kernel::prelude::*;
+use kernel::str::CString;
 use kernel::sync::Arc;
 
 impl Session {
@@ -35,22 +37,29 @@ impl Session {
         rights: Rights,
     ) -> Result {
         self.change(channel, rights, |settings| {
+            settings.standing.set(event, enabled)?;
             settings.selection.set(event, enabled)
         })
     }
 
-    /// Enables those of the present events that `pick` selects; or disables the selected ones, present or not.
-    /// An active trace follows at once.
+    /// Enables the present events of a subsystem, or of all; or disables those that are enabled, present or not. An active
+    /// trace follows at once.
     pub(crate) fn set_all_enabled(
         &self,
         channel: ChannelId,
-        pick: impl Fn(&Event) -> bool,
+        subsystem: Option<&str>,
         enabled: bool,
         rights: Rights,
     ) -> Result {
+        let not = if enabled { "" } else { "!" };
+        let word = CString::try_from_fmt(fmt!("{not}{}:*", subsystem.unwrap_or("*")))?;
         self.change(channel, rights, |settings| {
-            let picks = |event: &Event| !(enabled && event.is_awaited()) && pick(event);
+            let picks = |event: &Event| {
+                let is_of = subsystem.is_none_or(|subsystem| event.subsystem() == subsystem);
+                is_of && !(enabled && event.is_awaited())
+            };
             self.for_each_picked(picks, |event| settings.selection.set(event, enabled))?;
+            settings.standing.add(word.to_str()?)?;
             Ok(())
         })
     }
@@ -69,9 +78,13 @@ impl Session {
             self.ask_for("set_event", &Pattern::parse(word), rights)?;
         }
         self.change(channel, rights, |settings| {
-            let selection = &mut settings.selection;
+            let ChannelSettings {
+                selection,
+                standing,
+                ..
+            } = settings;
             if replace {
-                *selection = Selection::NONE;
+                (*selection, *standing) = (Selection::NONE, StandingPatterns::NONE);
             }
             for word in patterns.split_ascii_whitespace() {
                 let pattern = Pattern::parse(word);
@@ -79,9 +92,15 @@ impl Session {
                     |event| picks(&pattern, event),
                     |event| selection.set(event, pattern.enables),
                 )?;
-                if !is_match && (pattern.enables || !self.awaits(&pattern)?) {
+                let is_standing = pattern.is_of_programs();
+                if !is_match && !is_standing && (pattern.enables || !self.awaits(&pattern)?) {
                     return Err(self.refuse(fmt!("set_event: '{word}' matches no event")));
                 }
+                standing.add(word).inspect_err(|&error| {
+                    if error == ENOSPC {
+                        self.refuse(fmt!("set_event: too many patterns for events of programs"));
+                    }
+                })?;
             }
             Ok(())
         })
@@ -206,24 +225,36 @@ impl Session {
         self.look(channel, |channel| channel.selection.has(event))
     }
 
-    /// Calls `each` for each enabled event, in the order of their ids, including events of modules that are not
-    /// loaded.
-    pub(crate) fn for_each_enabled(
+    /// Calls `each` with the name of each enabled event, in the order of their ids, including events of modules that are
+    /// not loaded. Then the patterns for events of programs follow.
+    pub(in crate::session) fn for_each_enabled(
         &self,
         channel: ChannelId,
-        each: impl FnMut(&Arc<Event>) -> Result,
+        mut each: impl FnMut(core::fmt::Arguments<'_>) -> Result,
     ) -> Result {
-        let selection = self.selection(channel)?;
+        let (selection, standing) = self.look(channel, |channel| {
+            Ok::<_, Error>((
+                channel.selection.try_clone()?,
+                channel.standing.try_clone()?,
+            ))
+        })??;
         let available = self.available();
-        let mut enabled = available.known().filter(|event| selection.has(event));
-        enabled.try_for_each(each)
+        let mut listed = KVVec::new();
+        for event in available.known().filter(|event| selection.has(event)) {
+            let (subsystem, name) = event.full_name();
+            each(format_args!("{subsystem}:{name}"))?;
+            listed.push(event.clone(), GFP_KERNEL)?;
+        }
+        let mut words = standing.beside(&listed);
+        words.try_for_each(|word| each(format_args!("{word}")))
     }
 
     /// The number of enabled events and that of the default ones. [`None`] if they are the same, or no event is
     /// enabled.
     pub(crate) fn differing_events(&self, channel: ChannelId) -> Result<Option<(usize, usize)>> {
         let (selection, defaults) = (self.selection(channel)?, self.default_selection()?);
-        let differ = !selection.is_empty() && selection != defaults;
-        Ok(differ.then(|| (selection.len(), defaults.len())))
+        let patterns = self.look(channel, |channel| channel.standing.iter().count())?;
+        let differ = !selection.is_empty() && selection != defaults || patterns != 0;
+        Ok(differ.then(|| (selection.len() + patterns, defaults.len())))
     }
 }

@@ -13,6 +13,7 @@ mod regions;
 mod selection;
 mod setting;
 mod settings;
+mod standing;
 mod table;
 mod tasks;
 

@@ -2,6 +2,7 @@
 
 //! Settings of a session, for its next trace.
 
+use super::standing::StandingPatterns;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::Config;
 use crate::channel::cpus::CpuSet;
@@ -64,6 +65,8 @@ pub(in crate::session) struct ChannelSettings {
     pub(in crate::session) region: Option<Arc<Region>>,
     /// The events that are enabled.
     pub(in crate::session) selection: Selection,
+    /// The patterns that enable events of programs when these are registered.
+    pub(in crate::session) standing: StandingPatterns,
     /// Filters of the enabled events.
     pub(in crate::session) filters: Filters,
     /// The contexts that are recorded with each event.
@@ -119,6 +122,7 @@ impl Settings {
                 cpus: Arc::new(CpuSet::All, GFP_KERNEL)?,
                 region: None,
                 selection: Selection::NONE,
+                standing: StandingPatterns::NONE,
                 filters: Filters::NONE,
                 contexts: Arc::new(ContextSet::NONE, GFP_KERNEL)?,
             },
@@ -163,6 +167,11 @@ impl Settings {
 }
 
 impl ChannelSettings {
+    /// Whether no event is enabled, and none will be when it is registered.
+    pub(in crate::session) fn has_no_event(&self) -> bool {
+        self.selection.is_empty() && self.standing.is_empty()
+    }
+
     /// Handles the deletion of an event: it is not enabled any more, and has no filter.
     pub(in crate::session) fn forget(&mut self, event: &Event) {
         // A removal needs no memory.
@@ -178,6 +187,7 @@ impl ChannelSettings {
             cpus: self.cpus.clone(),
             region: self.region.clone(),
             selection: self.selection.try_clone()?,
+            standing: self.standing.try_clone()?,
             filters: self.filters.try_clone()?,
             contexts: self.contexts.clone(),
         })

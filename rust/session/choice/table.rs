@@ -6,6 +6,7 @@
 use super::setting::Changes::{Always, Stopped};
 use super::setting::SettingValue::{Config, List, Name, Number};
 use super::setting::{Changes, ListDifference, Setting};
+use super::standing::StandingPatterns;
 use crate::abi::names::FIRST_CHANNEL;
 use crate::channel::clock::ClockKind;
 use crate::channel::config::{self, ConfigRefusal};
@@ -270,17 +271,15 @@ pub(in crate::session) static CHANNEL: &[Setting] = &[
             ends_item: WORD,
             separator: ',',
             show: |session, channel, out| {
-                session.for_each_enabled(channel, |event| {
-                    writeln!(out, "{}:{}", event.subsystem(), event.name())?;
-                    Ok(())
-                })
+                session.for_each_enabled(channel, |word| Ok(writeln!(out, "{word}")?))
             },
             change: |session, channel, patterns, rights, replace| {
                 session.set_by_patterns(channel, patterns, rights, replace)
             },
             clear: |session, channel| {
                 let mut state = session.state.lock();
-                state.settings.channel_mut(channel)?.selection = Selection::NONE;
+                let channel = state.settings.channel_mut(channel)?;
+                (channel.selection, channel.standing) = (Selection::NONE, StandingPatterns::NONE);
                 Ok(())
             },
             difference: |session, channel| session.differing_events(channel),

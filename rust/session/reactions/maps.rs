@@ -331,6 +331,13 @@ impl Session {
         self.state.lock().maps.clone()
     }
 
+    /// Whether an event updates a map.
+    pub(in crate::session) fn has_map(&self, event: &Event) -> bool {
+        let maps = self.maps();
+        let mut events = maps.0.iter().flat_map(|map| map.events.iter());
+        events.any(|known| known.id() == event.id())
+    }
+
     /// Number of maps.
     pub(in crate::session) fn map_count(&self) -> usize {
         self.maps().0.len()

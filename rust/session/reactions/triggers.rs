@@ -257,6 +257,11 @@ impl Session {
         self.state.lock().triggers.clone()
     }
 
+    /// Whether an event has a trigger.
+    pub(in crate::session) fn has_trigger(&self, event: &Event) -> bool {
+        self.triggers().of(event).next().is_some()
+    }
+
     /// Number of triggers.
     pub(crate) fn trigger_count(&self) -> usize {
         self.triggers().0.len()

@@ -20,7 +20,7 @@ impl Described<'_> {
     pub(in crate::session) fn name(&self, number: u32) -> Option<&str> {
         match builtin(number) {
             Some(builtin) => Some(builtin.name()),
-            None => Some(self.numbers.event(number)?.name()),
+            None => Some(self.numbers.event(number)?.trace_name()),
         }
     }
 }

@@ -63,7 +63,7 @@ pub(in crate::session) fn event(
     number: u32,
     out: &mut Text,
 ) -> fmt::Result {
-    tsdl::event(out, stream, number, event.name(), event.fields())
+    tsdl::event(out, stream, number, event.trace_name(), event.fields())
 }
 
 /// The description of a built-in event in a stream.

@@ -9,7 +9,9 @@
 use crate::abi::header::{Layout, COMPACT_ESCAPE, STACK_ID};
 use crate::event::registry::Events;
 use crate::event::Event;
+use crate::session::programs::MAX_EVENTS;
 use crate::session::Selection;
+use crate::source::program::ProgramEvent;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -48,7 +50,9 @@ impl EventNumbers {
             numbers.events.push(event.clone(), GFP_KERNEL)?;
             numbers.known.set(event, true)?;
         }
-        if numbers.events.len() > STACK_ID as usize {
+        let is_program = |event: &&Arc<Event>| event.source_as::<Arc<ProgramEvent>>().is_some();
+        let programs = numbers.events.iter().filter(is_program).count();
+        if numbers.events.len() > STACK_ID as usize || programs > MAX_EVENTS {
             return Err(ENOSPC);
         }
         Ok(Some(numbers))

@@ -27,6 +27,10 @@ pub(crate) const WRITE: u16 = 0o222;
 /// Mode of a file for both, restricted likewise.
 pub(crate) const READ_WRITE: u16 = 0o666;
 
+/// Mode of the file `program`. The bit that a file cannot have otherwise says that the group of programs has access
+/// (`filesystem.c`).
+pub(crate) const PROGRAM: u16 = READ_WRITE | 0o2000;
+
 /// Data that files refer to. Freed after the files are removed.
 trait Erased: Send + Sync {}
 impl<T: Send + Sync> Erased for T {}

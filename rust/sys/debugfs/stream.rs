@@ -18,6 +18,9 @@ use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
 
 /// Behaviour of a stream file. All functions may sleep.
 pub(crate) trait StreamFile: 'static {
+    /// Mode of the file.
+    const MODE: u16 = READ;
+
     /// Data behind the file.
     type Data: Send + Sync + 'static;
     /// State of an open file, dropped at its last close.
@@ -29,6 +32,11 @@ pub(crate) trait StreamFile: 'static {
     /// read(2): writes bytes to `out`, and returns their number. With `nonblock`, fails with `EAGAIN` and does
     /// not wait.
     fn read(open: &Self::Open, out: &mut UserSliceWriter, nonblock: bool) -> Result<usize>;
+
+    /// write(2): handles the `len` bytes at this address in user space, and returns how many.
+    fn write(_open: &Self::Open, _address: u64, _len: usize) -> Result<usize> {
+        Err(EINVAL)
+    }
 
     /// poll(2): registers with the queue that wakes it, and returns the ready events (`POLLIN` etc.).
     fn poll(open: &Self::Open, file: &File, table: &PollTable<'_>) -> u32;
@@ -49,7 +57,7 @@ impl Dir {
     /// Creates a stream file. May sleep.
     pub(crate) fn stream<F: StreamFile>(&mut self, name: &str, data: Data<F::Data>) -> Result {
         let table = &Operations::<F>::TABLE;
-        self.top().file(name, READ, data.0.cast(), table)
+        self.top().file(name, F::MODE, data.0.cast(), table)
     }
 }
 
@@ -70,6 +78,7 @@ impl<F: StreamFile> Operations<F> {
         open: Some(Self::open),
         release: Some(Self::release),
         read: Some(Self::read),
+        write: Some(Self::write),
         poll: Some(Self::poll),
         unlocked_ioctl: Some(Self::ioctl),
         // Requests and arguments are the same for 32-bit programs.
@@ -150,6 +159,23 @@ impl<F: StreamFile> Operations<F> {
         let (opened, flags) = unsafe { (Self::opened(file), (*file).f_flags) };
         let mut out = UserSlice::new(UserPtr::from_ptr(buffer.cast()), count).writer();
         F::read(&opened.open, &mut out, flags & bindings::O_NONBLOCK != 0)
+            .map_or_else(errno, |bytes| bytes as isize)
+    }
+
+    /// write(2).
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](Self::read).
+    unsafe extern "C" fn write(
+        file: *mut bindings::file,
+        buffer: *const c_char,
+        count: usize,
+        _position: *mut bindings::loff_t,
+    ) -> isize {
+        // SAFETY: The kernel passes an open file of these operations.
+        let opened = unsafe { Self::opened(file) };
+        F::write(&opened.open, buffer.addr() as u64, count)
             .map_or_else(errno, |bytes| bytes as isize)
     }
 

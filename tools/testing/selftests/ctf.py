@@ -123,7 +123,7 @@ class Metadata:
             self.streams[int(m[1])] = StreamClass(headers[m[2]], context[1] if context else "")
         expect(0 < len(self.streams) == text.count("\nstream {"), "metadata: a stream that cannot be parsed")
         described = 0
-        for m in re.finditer(r'event \{\n\tname = "(\w+)";\n\tid = (\d+);\n\tstream_id = (\d+);\n'
+        for m in re.finditer(r'event \{\n\tname = "([\w.:-]+)";\n\tid = (\d+);\n\tstream_id = (\d+);\n'
                              r"\tfields := struct \{\n(.*?)\t\};\n\};", text, re.S):
             id, stream = int(m[2]), int(m[3])
             expect(stream in self.streams, f"metadata: event {m[1]} of an unknown stream {stream}")

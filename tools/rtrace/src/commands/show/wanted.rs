@@ -63,8 +63,11 @@ impl CallFilter {
 }
 
 /// Whether a pattern picks an event of a trace. A trace does not name the subsystem, but most names of events begin
-/// with it.
+/// with it, and those of programs have it before a colon.
 pub fn is_picked(pattern: &Pattern<'_>, event: &str, is_call: bool) -> bool {
+    if let Some((subsystem, event)) = event.split_once(':') {
+        return pattern.matches(subsystem, event);
+    }
     let subsystem = match pattern.subsystem.unwrap_or(pattern.event) {
         _ if is_call => SYSCALLS,
         subsystem if pattern.subsystem.is_some() => subsystem,

@@ -6,6 +6,7 @@ use super::text::{more, table};
 use super::{bits, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ctf::{Areas, Event, EventLayout};
 use rtrace_abi::aux::flags::TRUNCATED;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -74,7 +75,7 @@ pub struct Aux {
 }
 
 /// Chunks of one event on one CPU.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 struct Row {
     event: String,
     cpu: u32,
@@ -148,8 +149,8 @@ impl Analysis for Aux {
 }
 
 /// Answer to `--aux`.
-#[derive(Debug, Serialize)]
-struct AuxAnswer {
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct AuxAnswer {
     areas: Vec<Row>,
 }
 

@@ -7,11 +7,12 @@ use super::schedule_events::Activity;
 use super::tasks::Life;
 use ahash::HashMap;
 use ctf::Clock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use system::printing;
 
 /// A task and its CPU time.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Task {
     /// Thread id.
     pub tid: i64,

@@ -9,6 +9,7 @@ use super::schedule_events::Activity;
 use super::text::{or_dash, percent, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use ctf::Clock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -99,13 +100,13 @@ impl Analysis for Cpus {
 }
 
 /// Answer to `--cpu`.
-#[derive(Debug, Serialize)]
-struct CpuAnswer {
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct CpuAnswer {
     cpus: Vec<Row>,
 }
 
 /// Row of a CPU.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Row {
     cpu: u32,
     /// Time in which a thread ran.

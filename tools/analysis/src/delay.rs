@@ -10,6 +10,7 @@ use super::schedule_events::Switch;
 use super::{bits, integer, key, pass, text, Analysis, Catalogue, EventKey, Moment};
 use ctf::LatencyKind;
 use ctf::{Clock, Event};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +20,7 @@ use system::printing;
 use terminal::printable;
 
 /// A delay.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Delay {
     /// Length of the delay.
     pub latency_ns: u64,
@@ -44,7 +45,7 @@ pub struct Delay {
 }
 
 /// Kind of a delay.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum What {
     /// A woken or preempted thread ran late.
@@ -87,7 +88,7 @@ pub enum What {
 }
 
 /// A thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Thread {
     /// Thread id; 0 is the idle task.
     pub tid: i64,

@@ -5,7 +5,9 @@
 use super::text::or_dash;
 use ctf::EventLayout;
 use hdrhistogram::Histogram;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
+use std::borrow::Cow;
 
 /// Number of decimal digits of a percentile that are correct.
 const DIGITS: u8 = 3;
@@ -119,6 +121,35 @@ pub fn call_duration(layout: &EventLayout) -> Option<usize> {
 /// Formats a duration. Returns a dash if `timed`, the number of timed calls, is 0.
 pub fn known(nanoseconds: u64, timed: u64) -> String {
     or_dash((timed > 0).then_some(nanoseconds))
+}
+
+/// Fields of [`Durations`] in JSON.
+#[derive(JsonSchema)]
+#[schemars(rename = "Durations")]
+#[expect(
+    dead_code,
+    reason = "the fields only describe what durations serialise to"
+)]
+struct Fields {
+    /// Number of durations.
+    timed: u64,
+    /// Sum.
+    total_ns: u64,
+    average_ns: u64,
+    p50_ns: u64,
+    p95_ns: u64,
+    p99_ns: u64,
+    max_ns: u64,
+}
+
+impl JsonSchema for Durations {
+    fn schema_name() -> Cow<'static, str> {
+        Fields::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Fields::json_schema(generator)
+    }
 }
 
 impl Serialize for Durations {

@@ -3,13 +3,14 @@
 //! The head of every report, which identifies the trace.
 
 use super::choice::Chosen;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use store::Trace;
 
 /// Identity, time and size of a trace.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Head {
     /// Directory of the trace.
     pub trace: String,

@@ -9,6 +9,7 @@ use super::text::{more, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use ahash::{HashMap, HashMapExt};
 use ctf::Clock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
@@ -86,8 +87,8 @@ impl Analysis for Irq {
 }
 
 /// Answer to `--irq`.
-#[derive(Debug, Serialize)]
-struct IrqAnswer {
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct IrqAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
     hard_recorded: bool,
@@ -97,7 +98,7 @@ struct IrqAnswer {
 }
 
 /// Row of an interrupt, from entry to exit.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Row {
     /// `hard` or `soft`.
     kind: &'static str,

@@ -13,6 +13,7 @@ use super::text::{more, table};
 use super::{Analysis, Answer, Catalogue, Missing};
 use ahash::{HashMap, HashMapExt};
 use ctf::Clock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
@@ -52,7 +53,7 @@ struct Wait {
 }
 
 /// A thread that ran while another one waited for its CPU.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 struct Ran {
     /// Time during the wait.
     took_ns: u64,
@@ -62,7 +63,7 @@ struct Ran {
 }
 
 /// Waits of a thread.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 struct Thread {
     tid: i64,
     comm: String,
@@ -232,8 +233,8 @@ fn rows<T>(waits: Longest<Wait>, clock: Clock, row: impl Fn(Worst, Option<i64>) 
 }
 
 /// Answer to `--latency`.
-#[derive(Debug, Serialize)]
-struct LatencyAnswer {
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct LatencyAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
     /// Whether wake-ups are in the trace. Otherwise only waits after a preemption are known.
@@ -250,7 +251,7 @@ struct LatencyAnswer {
 }
 
 /// A row of the histogram.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Bar {
     from_ns: u64,
     below_ns: u64,
@@ -258,7 +259,7 @@ struct Bar {
 }
 
 /// Waits after a preemption.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Preempted {
     #[serde(flatten)]
     durations: Durations,
@@ -267,7 +268,7 @@ struct Preempted {
 }
 
 /// A long wait.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Worst {
     latency_ns: u64,
     /// CPU on which the thread then ran.
@@ -279,7 +280,7 @@ struct Worst {
 }
 
 /// A long wait after a wake-up.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct WorstWoken {
     #[serde(flatten)]
     worst: Worst,
@@ -288,7 +289,7 @@ struct WorstWoken {
 }
 
 /// A long wait after a preemption.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct WorstPreempted {
     #[serde(flatten)]
     worst: Worst,

@@ -21,6 +21,7 @@ pub mod delay;
 pub mod descriptors;
 pub mod durations;
 pub mod engine;
+pub mod form;
 pub mod frame;
 pub mod head;
 pub mod initial;

@@ -10,6 +10,7 @@ use super::initial::InitialThreads;
 use super::schedule::is_of_cgroups;
 use consumer::State;
 use ctf::{name_of, Damage, Item, Packet, StreamName};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
@@ -66,7 +67,7 @@ impl Display for Loss {
 }
 
 /// Contents of streams.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, JsonSchema, Serialize)]
 pub struct Content {
     /// Events recorded.
     pub events: u64,
@@ -291,7 +292,7 @@ impl StreamAccount {
 }
 
 /// Recorded and lost events of a trace.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Losses {
     /// Number of events in the trace.
     pub recorded: u64,
@@ -315,7 +316,7 @@ pub struct Losses {
 }
 
 /// The damaged places of a trace.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Damages {
     /// The first of them.
     #[serde(rename = "damaged")]

@@ -4,7 +4,9 @@
 
 use super::{Analysis, Answer, Missing};
 use ctf::Metadata;
-use serde_json::{json, Map, Value as Json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
@@ -56,7 +58,7 @@ impl Answer for Maps {
     }
 
     fn json(&self) -> serde_json::Result<Json> {
-        Ok(self.0.iter().map(object).collect())
+        serde_json::to_value(self.0.iter().map(MapObject::new).collect::<Vec<_>>())
     }
 
     fn text(&self, out: &mut String, rows: usize) -> fmt::Result {
@@ -140,56 +142,100 @@ pub fn warnings(table: &MapTable) -> Vec<String> {
         .collect()
 }
 
-/// Returns the table as an object for JSON.
-pub fn object(table: &MapTable) -> Json {
-    let rows = table.rows.iter().map(|row| {
-        let mut object = Map::new();
-        for (name, key) in table.keys.iter().zip(&row.keys) {
-            let value = match key {
-                MapKey::Number(number) => number_value(*number),
-                MapKey::Text(_) | MapKey::UserStack(_) => json!(key.to_string()),
-            };
-            object.insert(name.clone(), value);
-        }
-        if let Some((first, last)) = row.bucket {
-            object.insert("from".to_owned(), number_value(first));
-            object.insert("to".to_owned(), number_value(last));
-        }
-        object.extend(numbers(table, &row.numbers));
-        Json::Object(object)
-    });
-    let mut object = json!({
-        "map": table.name,
-        "keys": table.keys,
-        "columns": table.columns,
-        "rows": rows.collect::<Vec<_>>(),
-        "overflow": Json::Object(numbers(table, &table.overflow).collect()),
-        "lacking": table.lacking,
-    });
-    if let Some(unpaired) = &table.unpaired {
-        object["unmatched"] = json!(unpaired.unmatched);
-        object["repeated"] = json!(unpaired.repeated);
-        object["dropped"] = json!(unpaired.dropped);
-    }
-    if let Some(stackless) = table.stackless {
-        object["stackless"] = json!(stackless);
-    }
-    object
+/// The table of a map, for JSON.
+#[derive(Debug, JsonSchema, Serialize)]
+pub struct MapObject {
+    /// Name of the map.
+    map: String,
+    /// Names of the keys.
+    keys: Vec<String>,
+    /// Names of the numbers of each row. The first is `count`.
+    columns: Vec<String>,
+    /// Rows with keys and numbers by their names; the row of a bucket of a histogram also has `from` and `to`.
+    rows: Vec<BTreeMap<String, Cell>>,
+    /// The numbers of the updates for which the map had no room.
+    overflow: BTreeMap<String, Cell>,
+    /// Number of events that lacked a value.
+    lacking: u64,
+    /// Begins and ends without the other, if the map measures durations: ends without a begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unmatched: Option<u64>,
+    /// Begins that replaced another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeated: Option<u64>,
+    /// Begins that found no room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped: Option<u64>,
+    /// Number of events whose call stack found no room, if a key is a call stack.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stackless: Option<u64>,
+    /// Duration of the counting, for `rtrace count`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
-fn numbers<'a>(
-    table: &'a MapTable,
-    numbers: &'a [i128],
-) -> impl Iterator<Item = (String, Json)> + 'a {
-    let named = table.columns.iter().zip(numbers);
-    named.map(|(name, number)| (name.clone(), number_value(*number)))
+/// A key or number of a row.
+#[derive(Debug, JsonSchema, Serialize)]
+#[serde(untagged)]
+enum Cell {
+    Unsigned(u64),
+    Signed(i64),
+    Text(String),
 }
 
-/// A number that is at least i64::MIN and at most u64::MAX.
-fn number_value(number: i128) -> Json {
-    match u64::try_from(number) {
-        Ok(number) => json!(number),
-        Err(_) => json!(number as i64),
+impl Cell {
+    /// A number that is at least i64::MIN and at most u64::MAX.
+    fn number(number: i128) -> Self {
+        match u64::try_from(number) {
+            Ok(number) => Self::Unsigned(number),
+            Err(_) => Self::Signed(number as i64),
+        }
+    }
+}
+
+impl MapObject {
+    /// Creates the object of a table.
+    pub fn new(table: &MapTable) -> Self {
+        let numbers = |numbers: &[i128]| {
+            let named = table.columns.iter().zip(numbers);
+            let named = named.map(|(name, number)| (name.clone(), Cell::number(*number)));
+            named.collect::<BTreeMap<_, _>>()
+        };
+        let rows = table.rows.iter().map(|row| {
+            let mut cells = BTreeMap::new();
+            for (name, key) in table.keys.iter().zip(&row.keys) {
+                let cell = match key {
+                    MapKey::Number(number) => Cell::number(*number),
+                    MapKey::Text(_) | MapKey::UserStack(_) => Cell::Text(key.to_string()),
+                };
+                cells.insert(name.clone(), cell);
+            }
+            if let Some((first, last)) = row.bucket {
+                cells.insert("from".to_owned(), Cell::number(first));
+                cells.insert("to".to_owned(), Cell::number(last));
+            }
+            cells.extend(numbers(&row.numbers));
+            cells
+        });
+        let unpaired = table.unpaired.as_ref();
+        Self {
+            map: table.name.clone(),
+            keys: table.keys.clone(),
+            columns: table.columns.clone(),
+            rows: rows.collect(),
+            overflow: numbers(&table.overflow),
+            lacking: table.lacking,
+            unmatched: unpaired.map(|unpaired| unpaired.unmatched),
+            repeated: unpaired.map(|unpaired| unpaired.repeated),
+            dropped: unpaired.map(|unpaired| unpaired.dropped),
+            stackless: table.stackless,
+            seconds: None,
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
     }
 }
 
@@ -306,6 +352,11 @@ fn histograms(table: &MapTable, value: &str, rows: usize, out: &mut String) -> f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    fn object(table: &MapTable) -> Json {
+        serde_json::to_value(MapObject::new(table)).unwrap()
+    }
 
     fn tables() -> Vec<MapTable> {
         let text = "\

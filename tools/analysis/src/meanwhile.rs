@@ -11,6 +11,7 @@ use super::text::table;
 use super::{bits, key, unit_of, Analysis, Answer, Catalogue, EventKey, Moment};
 use ctf::LatencyKind;
 use ctf::{Clock, Event};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
@@ -42,7 +43,7 @@ pub struct Meanwhile {
 }
 
 /// An activity of a CPU.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Ran {
     /// Begin, counted from the begin of the delay. Below 0: the activity began before the delay.
     at_ns: i64,
@@ -203,8 +204,8 @@ impl Analysis for Meanwhile {
 }
 
 /// Answer to the question about a delay.
-#[derive(Debug, Serialize)]
-struct Case {
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct Case {
     #[serde(flatten)]
     delay: Delay,
     /// Begin of the delay since the epoch: the thread was woken, preempted or asked to yield, or the timer was due.

@@ -9,12 +9,14 @@ use super::head::{Extent, Head};
 use super::loss::{Account, Losses};
 use super::{key, Analysis, Answer, Catalogue, EventKey, SendAnalysis};
 use ctf::{Item, Merge};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::iter::once;
+use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -165,16 +167,21 @@ fn pass<'a>(
     Ok((numbers, engine.end(end)))
 }
 
-/// The JSON object of a report with questions.
-#[derive(Serialize)]
-struct Object<'a> {
+/// The JSON object of a report with questions. `A` has the form of the answers.
+#[derive(JsonSchema, Serialize)]
+#[serde(bound(serialize = ""))]
+pub struct Object<'a, A> {
     #[serde(flatten)]
     head: &'a Head,
     #[serde(flatten)]
     losses: &'a Losses,
+    /// Warnings about the trace.
     warnings: &'a [String],
     #[serde(flatten)]
+    #[schemars(with = "A")]
     answers: BTreeMap<&'static str, Json>,
+    #[serde(skip)]
+    form: PhantomData<A>,
 }
 
 impl Answers {
@@ -186,7 +193,7 @@ impl Answers {
     }
 
     /// Returns the answers as one JSON object.
-    pub fn object(&self) -> serde_json::Result<impl Serialize + '_> {
+    pub fn object<A>(&self) -> serde_json::Result<Object<'_, A>> {
         let answers = self.answers.iter();
         Ok(Object {
             head: &self.head,
@@ -195,6 +202,7 @@ impl Answers {
             answers: answers
                 .map(|answer| Ok((answer.name(), answer.json()?)))
                 .collect::<serde_json::Result<_>>()?,
+            form: PhantomData,
         })
     }
 

@@ -11,6 +11,7 @@ use super::pass;
 use super::schedule::{Schedule, Span};
 use super::{bits, key, Analysis, Catalogue, EventKey, Moment};
 use ctf::{name_of, Event};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +19,7 @@ use store::{Recording, Trace};
 use system::Result;
 
 /// Contents of a trace, as the JSON object of `report --json`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Summary {
     /// Identity of the trace.
     #[serde(flatten)]
@@ -42,7 +43,7 @@ pub struct Summary {
 }
 
 /// Number of records of an event.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct EventCount {
     /// Name of the event.
     pub name: String,
@@ -53,7 +54,7 @@ pub struct EventCount {
 }
 
 /// Row of an event at the return of a function.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Probe {
     /// Name of the event.
     pub name: String,
@@ -63,7 +64,7 @@ pub struct Probe {
 }
 
 /// Row of a CPU.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, JsonSchema, Serialize)]
 pub struct Cpu {
     /// CPU number.
     pub cpu: u32,
@@ -79,7 +80,7 @@ pub struct Cpu {
 }
 
 /// Row of a channel.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, JsonSchema, Serialize)]
 pub struct Channel {
     /// Name of the channel.
     pub name: String,

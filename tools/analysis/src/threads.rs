@@ -12,6 +12,7 @@ use super::text::{more, or_dash, or_unknown, percent, table};
 use super::{Analysis, Answer, Catalogue, Missing, Moment};
 use ahash::{HashMap, HashMapExt};
 use ctf::Clock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
@@ -21,7 +22,7 @@ use system::printing;
 use terminal::{duration, printable};
 
 /// A thread, with its times as `--threads` has them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Waiter {
     /// Thread id, and its life.
     #[serde(skip)]
@@ -240,8 +241,8 @@ impl Thread {
 }
 
 /// Answer to `--threads`.
-#[derive(Debug, Serialize)]
-struct ThreadsAnswer {
+#[derive(Debug, JsonSchema, Serialize)]
+pub(crate) struct ThreadsAnswer {
     /// Whether wake-ups are in the trace. Otherwise the blocked time includes the time from the wake-up
     /// until the thread ran.
     wakeups_recorded: bool,
@@ -252,7 +253,7 @@ struct ThreadsAnswer {
 }
 
 /// Row of a thread.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Row {
     tid: i64,
     pid: Option<i64>,

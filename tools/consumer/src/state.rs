@@ -2,10 +2,11 @@
 
 //! The state of a recording.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// State of a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// The recording continues, or the process that wrote the trace was killed.

@@ -3,11 +3,12 @@
 //! The counters of a trace: of each channel, as its `stats` file shows them, and their sum.
 
 use rtrace_abi::names::FIRST_CHANNEL;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
 /// The number of events that a trace has and lacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Totals {
     /// Events recorded.
     pub recorded: u64,
@@ -34,7 +35,7 @@ impl fmt::Display for Totals {
 }
 
 /// The counters of one CPU, or of all CPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Counters {
     /// Records committed.
     pub recorded: u64,
@@ -144,7 +145,7 @@ impl Counters {
 }
 
 /// One CPU's row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct CpuCounters {
     /// The CPU.
     pub cpu: u32,
@@ -154,7 +155,7 @@ pub struct CpuCounters {
 }
 
 /// A table: of a channel, or of all channels of a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Stats {
     /// One row per CPU.
     pub cpus: Vec<CpuCounters>,
@@ -205,7 +206,7 @@ impl Stats {
 }
 
 /// The counters of a channel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ChannelStats {
     /// The channel's name.
     pub channel: String,
@@ -215,7 +216,7 @@ pub struct ChannelStats {
 }
 
 /// The counters of a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct TraceStats {
     /// The sums of its channels.
     #[serde(flatten)]

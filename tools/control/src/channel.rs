@@ -6,6 +6,7 @@ use crate::aux_losses::AuxLosses;
 use crate::session::{is_no_trace, Session};
 use crate::settings::Settings;
 use crate::tracer::lines;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -195,7 +196,7 @@ impl Channel {
 }
 
 /// The filter of an event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct EventFilter {
     /// `sys:event`.
     pub event: String,

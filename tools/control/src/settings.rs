@@ -3,12 +3,13 @@
 //! A channel's settings. They take effect at the next start.
 
 use rtrace_input::number;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::str::FromStr;
 use system::{quantity, Result};
 
 /// The treatment of a record that finds its buffer full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// The record is discarded and counted.
@@ -42,7 +43,7 @@ impl FromStr for Mode {
 pub const TEXTS: [&str; 2] = ["snapshot_memory", "barrier"];
 
 /// Size and number of the sub-buffers of one CPU's buffer, written `SIZExN`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct BufferSize {
     /// Bytes of a sub-buffer: a power of two, at least a page.
     pub subbuf_size: u64,
@@ -122,7 +123,7 @@ impl FromStr for BufferSize {
 }
 
 /// A channel's mode, size and periods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Settings {
     /// Discard or overwrite.
     pub mode: Mode,

@@ -4,6 +4,7 @@
 
 use crate::session::Session;
 use rustix::io::Errno;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -320,7 +321,7 @@ impl fmt::Display for DynamicEvent {
 }
 
 /// A task that waits for its memory in a probe.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Waiting {
     /// Its thread id.
     pub tid: u32,

@@ -2,12 +2,13 @@
 
 //! A place of a trace that cannot be read.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
 /// Bytes of a trace's file that contradict the format, or that the disk does not give.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Damage {
     /// The file.
     #[serde(rename = "file")]

@@ -6,6 +6,7 @@ use crate::extent::Extent;
 use crate::gather::{Figures, Gathered, Window};
 use crate::rank_sum::p_value;
 use crate::NameKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub const LEAST_WINDOWS: usize = 8;
 const LEAST_FOR_P99: u64 = 100;
 
 /// The comparison of two traces.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Compared {
     /// The first trace.
     pub a: Compare,
@@ -33,7 +34,7 @@ pub struct Compared {
 }
 
 /// One of the traces.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Compare {
     /// Its directory.
     pub dir: PathBuf,
@@ -48,7 +49,7 @@ pub struct Compare {
 }
 
 /// Changes of the quantities of a name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct NameChanges {
     /// Kind of thing that has the name.
     pub kind: NameKind,
@@ -58,8 +59,22 @@ pub struct NameChanges {
     pub changes: Vec<Change>,
 }
 
+impl NameChanges {
+    /// Whether a change exceeds the traces' own variation.
+    fn exceeds(&self) -> bool {
+        self.changes.iter().any(|change| change.exceeds)
+    }
+}
+
+impl Compared {
+    /// Moves the names with changes that exceed the variation before all others, of any kind.
+    pub fn mark_first(&mut self) {
+        self.rows.sort_by_key(|row| !row.exceeds());
+    }
+}
+
 /// A quantity in both traces.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Change {
     /// Kind of the quantity.
     pub quantity: Quantity,
@@ -74,7 +89,7 @@ pub struct Change {
 }
 
 /// A quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Number of occurrences per second.
@@ -167,9 +182,8 @@ pub fn compare(traces: &[(&Path, Extent, Gathered, u64)], width: u64) -> Compare
         change.exceeds = p_value <= ERROR / tests as f64;
     }
     rows.sort_by(|a, b| {
-        let exceeds = |row: &NameChanges| row.changes.iter().any(|change| change.exceeds);
         let by_weight = weight(b).total_cmp(&weight(a));
-        let by_mark = exceeds(b).cmp(&exceeds(a));
+        let by_mark = b.exceeds().cmp(&a.exceeds());
         a.kind
             .cmp(&b.kind)
             .then(by_mark)

@@ -22,6 +22,7 @@ use analysis::loss::Losses;
 use anyhow::{bail, Context};
 use extent::Extent;
 use gather::{Gather, Gathered};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
@@ -36,7 +37,7 @@ const WINDOWS: u64 = 20;
 const MOST_WINDOWS: u64 = 1000;
 
 /// Kind of thing that has a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NameKind {
     /// System calls, by name.

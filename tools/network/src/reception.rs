@@ -212,7 +212,7 @@ impl<'a> Reception<'a> {
             .map_err(|error| invalid(error.to_string()))?;
         let header = packet.header;
         let (cpu, sequence) = (header.cpu_id, header.packet_seq_num);
-        if packet.size() != size.into() || cpu != name.cpu || sequence == u64::MAX {
+        if packet.size() != u64::from(size) || cpu != name.cpu || sequence == u64::MAX {
             return Err(invalid(format!(
                 "{name}: the size, CPU or number of a packet is wrong"
             ))

@@ -18,7 +18,7 @@ mod place;
 mod samples;
 mod schema;
 
-pub use output::Format;
+pub use output::{Format, QueryAnswer};
 pub use samples::{named, Sample, SAMPLES};
 
 use anyhow::Context;

@@ -10,23 +10,26 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use rusqlite::types::ValueRef;
 use rusqlite::{Rows, Statement};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use system::printing;
 use tables::{Column, ColumnKind, Single};
+use terminal::budget::{Budget, LeftOut, Size};
 use terminal::{harmless_json, printable};
 
 /// Format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Aligned columns, at most this number of rows.
-    Table(usize),
+    /// Aligned columns.
+    Table(Size),
     /// Comma-separated values; the first line has the names of the columns.
     Csv,
-    /// An array of objects.
-    Json,
+    /// One object, which names its schema and has the rows as objects.
+    Json(&'static str, Option<Budget>),
     /// A Parquet file.
     Parquet,
 }
@@ -55,9 +58,16 @@ impl Format {
         let mut statement = engine.prepare(sql)?;
         let columns = answered(&statement);
         match self {
-            Self::Table(most) => table(&columns, &mut statement.raw_query(), most, out),
+            Self::Table(Size::Rows(most)) => {
+                table(&columns, &mut statement.raw_query(), most, out).map(drop)
+            }
+            Self::Table(Size::Tokens(budget)) => {
+                bounded_table(&columns, &mut statement.raw_query(), budget, out)
+            }
             Self::Csv => csv(&columns, &mut statement.raw_query(), out),
-            Self::Json => json(&columns, &mut statement.raw_query(), out),
+            Self::Json(schema, budget) => {
+                json(&columns, &mut statement.raw_query(), (schema, budget), out)
+            }
             Self::Parquet => {
                 // Without what follows the first `;`: only comments do.
                 let sql = statement.expanded_sql().context("the query is too long")?;
@@ -110,12 +120,13 @@ fn utf8(bytes: &[u8]) -> String {
 /// Number of rows whose cells set the widths of a table's columns. Cells of later rows may be wider.
 const MEASURED: usize = 1000;
 
+/// Writes at most `most` rows. Returns the number of written rows, and whether it has read one more.
 fn table(
     columns: &[Answered],
     rows: &mut Rows<'_>,
     most: usize,
     out: &mut dyn Write,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<(usize, bool)> {
     let mut lines = vec![Vec::new()];
     let mut is_right = vec![true; columns.len()];
     let names = columns.iter().map(|column| printable(&column.name));
@@ -126,7 +137,7 @@ fn table(
         if written == most {
             print(&mut lines, &mut widths, &is_right, out)?;
             writeln!(out, "... more rows (-n 0 shows all)")?;
-            return Ok(());
+            return Ok((written, true));
         }
         written += 1;
         let mut line = Vec::new();
@@ -149,7 +160,43 @@ fn table(
             print(&mut lines, &mut widths, &is_right, out)?;
         }
     }
-    print(&mut lines, &mut widths, &is_right, out)
+    print(&mut lines, &mut widths, &is_right, out)?;
+    Ok((written, false))
+}
+
+/// Writes the rows that fit into a budget, and says how many are left out.
+fn bounded_table(
+    columns: &[Answered],
+    rows: &mut Rows<'_>,
+    budget: Budget,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    // A row has a byte for the end of its line, and at least one for each column.
+    let most = budget.bytes() / (columns.len() + 1);
+    let mut text = Vec::new();
+    let (written, is_cut) = table(columns, rows, most, &mut text)?;
+    let mut length = 0;
+    let lines = text
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(written + 1);
+    let lines = lines.take_while(|line| {
+        length += line.len();
+        length <= budget.bytes()
+    });
+    let mut shown: usize = 0;
+    for line in lines {
+        out.write_all(line)?;
+        shown += 1;
+    }
+    // The first line has the names of the columns.
+    let mut left = written - shown.saturating_sub(1) + usize::from(is_cut);
+    while rows.next()?.is_some() {
+        left += 1;
+    }
+    if left > 0 {
+        writeln!(out, "{}", LeftOut::rows(left as u64))?;
+    }
+    Ok(())
 }
 
 /// Prints lines. The first lines set the widths of the columns.
@@ -201,9 +248,49 @@ impl Serialize for Object<'_> {
     }
 }
 
-fn json(columns: &[Answered], rows: &mut Rows<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut before = "[\n";
+/// The answer to a query, as JSON.
+#[derive(JsonSchema)]
+#[schemars(rename = "Rows")]
+#[expect(
+    dead_code,
+    reason = "the field only describes what an answer is written as"
+)]
+pub struct QueryAnswer {
+    /// The rows, with the names of the columns.
+    rows: Vec<BTreeMap<String, Cell>>,
+}
+
+/// A value of a row.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(
+    dead_code,
+    reason = "the variants only describe what a value is written as"
+)]
+enum Cell {
+    Null,
+    Flag(bool),
+    Signed(i64),
+    Unsigned(u64),
+    Real(f64),
+    Text(String),
+}
+
+fn json(
+    columns: &[Answered],
+    rows: &mut Rows<'_>,
+    (schema, budget): (&str, Option<Budget>),
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let mut room = budget.map_or(usize::MAX, Budget::bytes);
+    let mut left = 0;
+    let mut before = "\n  ";
+    write!(out, "{{\"schema\": \"{schema}\", \"rows\": [")?;
     while let Some(row) = rows.next()? {
+        if left > 0 {
+            left += 1;
+            continue;
+        }
         let mut object = Object(Vec::new());
         for (place, column) in columns.iter().enumerate() {
             let value = match row.get_ref(place)? {
@@ -217,12 +304,25 @@ fn json(columns: &[Answered], rows: &mut Rows<'_>, out: &mut dyn Write) -> anyho
             object.0.push((&column.name, value));
         }
         let object = harmless_json(serde_json::to_string(&object)?);
-        write!(out, "{before}  {object}")?;
-        before = ",\n";
+        match room.checked_sub(before.len() + object.len()) {
+            Some(rest) => room = rest,
+            None => {
+                left = 1;
+                continue;
+            }
+        }
+        write!(out, "{before}{object}")?;
+        before = ",\n  ";
     }
-    match before {
-        "[\n" => writeln!(out, "[]")?,
-        _ => writeln!(out, "\n]")?,
+    if before.starts_with(',') {
+        writeln!(out)?;
+    }
+    match left {
+        0 => writeln!(out, "]}}")?,
+        left => {
+            let left = serde_json::to_string(&LeftOut::rows(left))?;
+            writeln!(out, "], \"left_out\": {left}}}")?;
+        }
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod complete;
 mod failure;
 mod newest;
 mod report;
+mod schema;
 
 use ::record::exit::{Code, DONE};
 use ::record::place::Place;
@@ -60,6 +61,7 @@ fn run(cli: Cli) -> anyhow::Result<Code> {
         Command::Query(args) => query::query(args),
         Command::Diff(args) => diff::diff(args),
         Command::List(args) => list::list(place, &args),
+        Command::Schema(args) => schema::print(args.answer),
         Command::Status(args) => status::status(place, args.json),
         Command::Start(args) => control::start(place, &args),
         Command::Stop => control::stop(place),

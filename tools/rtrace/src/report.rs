@@ -3,7 +3,9 @@
 //! `rtrace report`: what a trace holds.
 
 use crate::args::wrong;
+use crate::schema::Schema;
 use analysis::choice::Part;
+use analysis::form::{Explained, Questions};
 use analysis::loss::Damaged;
 use analysis::summary::Summary;
 use analysis::why::{self, Who};
@@ -14,19 +16,37 @@ use page::{Details, Page, Server, Stacks, Timeline};
 use std::io::Write;
 use std::path::Path;
 use store::Trace;
-use terminal::{bytes, harmless_json, print, progress, say};
+use terminal::budget::{Budget, Size};
+use terminal::{bytes, print, progress, say};
 
 /// Destination and form of the answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Text, with at most `rows` rows in a table.
-    Text { rows: usize },
+    /// Text of this size.
+    Text(Size),
     /// One JSON object.
-    Json,
+    Json(Option<Budget>),
     /// A page.
     Page(Target),
     /// A page from a server, until a signal ends it.
     Served,
+}
+
+impl Output {
+    /// Creates a text, or JSON.
+    pub fn new(is_json: bool, rows: usize, budget: Option<Budget>) -> Self {
+        match is_json {
+            true => Self::Json(budget),
+            false => Self::Text(Size::new(rows, budget)),
+        }
+    }
+
+    fn budget(&self) -> Option<Budget> {
+        match self {
+            Self::Json(budget) => *budget,
+            _ => None,
+        }
+    }
 }
 
 /// Prints a summary of the chosen part of the trace in `dir`, or the answers to the questions, if there are any. A page
@@ -79,8 +99,8 @@ fn summarise(
 ) -> anyhow::Result<Outcome> {
     let summary = Summary::of(dir, trace, choice, progress)?;
     let text = match output {
-        Output::Text { rows } => summary_text::render(&summary, *rows)?,
-        _ => harmless_json(serde_json::to_string_pretty(&summary)? + "\n"),
+        Output::Text(size) => size.text(|rows| summary_text::render(&summary, rows))?,
+        _ => Schema::Summary.json(&summary, output.budget())?,
     };
     Ok((text, summary.warnings, summary.losses.verdict()))
 }
@@ -98,8 +118,8 @@ fn answer(
     let answers = pass::read(dir, trace, &catalogue, analyses, choice, progress)?;
     check(dir, &answers)?;
     let text = match output {
-        Output::Text { rows } => answers.text(*rows)?,
-        _ => harmless_json(serde_json::to_string_pretty(&answers.object()?)? + "\n"),
+        Output::Text(size) => size.text(|rows| answers.text(rows))?,
+        _ => Schema::Report.json(&answers.object::<Questions>()?, output.budget())?,
     };
     Ok((text, answers.warnings, answers.losses.verdict()))
 }
@@ -130,8 +150,8 @@ pub fn why(dir: &Path, who: Option<&Who>, part: &Part, output: &Output) -> anyho
     bar.finish_and_clear();
     answers.warnings.iter().for_each(say);
     print(&match output {
-        Output::Text { rows } => answers.text(*rows)?,
-        _ => harmless_json(serde_json::to_string_pretty(&answers.object()?)? + "\n"),
+        Output::Text(size) => size.text(|rows| answers.text(rows))?,
+        _ => Schema::Why.json(&answers.object::<Explained>()?, output.budget())?,
     })?;
     Ok(answers.losses.verdict()?)
 }
@@ -201,7 +221,7 @@ impl Gathered {
     ) -> anyhow::Result<()> {
         let page = Page {
             timeline: &self.timeline,
-            report: serde_json::to_value(self.answers.object()?)?,
+            report: serde_json::to_value(self.answers.object::<Questions>()?)?,
             left_out: self.left_out.clone(),
             losses: self.answers.close()?,
             clock: trace.metadata.clock,

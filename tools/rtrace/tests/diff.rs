@@ -2,6 +2,8 @@
 
 //! `rtrace diff` on synthetic traces.
 
+mod schema;
+
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -77,7 +79,7 @@ fn rtrace(words: &[&str], a: &Path, b: &Path) -> Command {
 /// Returns the comparison, and the changes that exceed the variation: kind, name and quantity.
 fn compare(a: &TempDir, b: &TempDir) -> (Value, Vec<String>) {
     let assert = rtrace(&["--json"], a.path(), b.path()).assert().success();
-    let compared: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+    let compared = schema::read(&assert.get_output().stdout);
     let mut marked = Vec::new();
     for row in compared["rows"].as_array().unwrap() {
         for change in row["changes"].as_array().unwrap() {

@@ -2,6 +2,8 @@
 
 //! `rtrace doctor` on machines that are directories of files.
 
+mod schema;
+
 use assert_cmd::Command;
 use serde_json::Value;
 use std::fs::{self, Permissions};
@@ -23,9 +25,9 @@ fn doctor(root: &Path) -> Command {
 /// Returns the checks that are not good, each with its fix.
 fn faults(command: &mut Command) -> Vec<(String, String, String)> {
     let output = command.arg("--json").output().unwrap();
-    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = schema::read(&output.stdout);
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let rows = rows.as_array().unwrap().iter();
+    let rows = answer["checks"].as_array().unwrap().iter();
     let faults = rows.filter(|row| row["state"] == "missing");
     let faults: Vec<_> = faults
         .map(|row| (text(row, "check"), text(row, "what"), text(row, "fix")))

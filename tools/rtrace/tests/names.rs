@@ -2,6 +2,8 @@
 
 //! Names of threads and processes: each view shows the name at that time.
 
+mod schema;
+
 use assert_cmd::Command;
 use rtrace_abi::header::Layout;
 use rtrace_abi::schema::{Field, FieldType};
@@ -138,7 +140,7 @@ fn text(arguments: &[&str], dir: &Path) -> String {
 }
 
 fn json(arguments: &[&str], dir: &Path) -> Value {
-    serde_json::from_slice(&output(&[&["report", "--json"], arguments].concat(), dir)).unwrap()
+    schema::read(&output(&[&["report", "--json"], arguments].concat(), dir))
 }
 
 /// Returns the name and this id of each row, as `name/id`.

@@ -2,6 +2,8 @@
 
 //! `rtrace report` on synthetic traces.
 
+mod schema;
+
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -33,7 +35,7 @@ fn json_with_code(dir: &Path, code: i32) -> Value {
         .arg(dir)
         .assert()
         .code(code);
-    serde_json::from_slice(&output.get_output().stdout).unwrap()
+    schema::read(&output.get_output().stdout)
 }
 
 /// Writes a trace of two CPUs. On CPU 0 `make` runs for 3 ms and the CPU is idle for 6. On CPU 1 two packets

@@ -2,6 +2,8 @@
 
 //! `rtrace top -i` on synthetic traces. Live tables have the same contents.
 
+mod schema;
+
 use assert_cmd::Command;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
@@ -64,9 +66,7 @@ fn tables(dir: &Path, options: &[&str]) -> Vec<Value> {
         .success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     let lines = text.lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.map(|line| schema::read(line.as_bytes())).collect()
 }
 
 fn thread(table: &Value, tid: i64) -> &Value {

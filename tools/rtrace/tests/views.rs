@@ -6,6 +6,8 @@
 #[allow(dead_code)]
 mod machine;
 
+mod schema;
+
 use assert_cmd::Command;
 use base64::prelude::{Engine, BASE64_STANDARD};
 use flate2::read::ZlibDecoder;
@@ -153,7 +155,7 @@ fn sum_of_rows(rows: &Value, field: &str) -> Running {
 
 /// Returns the JSON of `rtrace report` with this question.
 fn question(dir: &Path, option: &str) -> Value {
-    serde_json::from_slice(&rtrace(&["report", option, "--json"], dir)).unwrap()
+    schema::read(&rtrace(&["report", option, "--json"], dir))
 }
 
 /// Sums up rows with times above 0.

@@ -4,18 +4,20 @@
 
 use consumer::stats::TraceStats;
 use ctf::StreamName;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// A chunk's place in its trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ChunkPlace {
     /// Its number, from 1.
     pub chunk: u64,
     /// Events that each stream had lost before the chunk began, where that is not 0. The kernel's counters belong to
     /// the trace, not to the chunk.
     #[serde(serialize_with = "by_name")]
+    #[schemars(with = "BTreeMap<String, u64>")]
     lost_before: BTreeMap<StreamName, u64>,
 }
 

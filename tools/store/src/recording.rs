@@ -14,6 +14,7 @@ use consumer::{State, Totals};
 use ctf::StreamName;
 use rustix::fs::{fallocate, FallocateFlags};
 use rustix::io::Errno;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -39,7 +40,7 @@ pub fn reserved(streams: &[StreamName], part: usize) -> u64 {
 }
 
 /// The contents of the file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Recording {
     /// The state of the recording.
     pub state: State,

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod budget;
 pub mod date;
 pub mod progress;
 

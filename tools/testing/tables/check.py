@@ -119,7 +119,7 @@ def asked(rows):
     """The answers of `rtrace query --format json`. It writes times as texts."""
     found = {}
     for path in sorted(rows.glob("*.json")):
-        answer = json.loads(path.read_text())
+        answer = json.loads(path.read_text())["rows"]
         for row in answer:
             if "time" in row:
                 row["time"] = datetime.datetime.fromisoformat(row["time"])

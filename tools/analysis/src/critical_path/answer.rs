@@ -6,6 +6,7 @@ use super::segment::{Segment, What};
 use crate::text::{more, or_unknown, percent, table};
 use crate::Answer;
 use ctf::Clock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
@@ -14,7 +15,7 @@ use std::fmt::{self, Write};
 use terminal::{date, duration, printable};
 
 /// The critical path of a thread.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct CriticalPathAnswer {
     tid: i64,
     comm: Option<String>,
@@ -35,7 +36,7 @@ pub struct CriticalPathAnswer {
 }
 
 /// Row of a segment.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Row {
     /// Begin since the epoch.
     from_ns: Option<i64>,
@@ -56,7 +57,7 @@ struct Row {
 }
 
 /// Total time of a thread in one state.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Sum {
     tid: i64,
     comm: Option<String>,

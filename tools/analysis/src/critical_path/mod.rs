@@ -27,7 +27,7 @@ pub mod wakeups;
 use super::schedule::{Schedule, Span};
 use super::schedule_events::{Activity, Switch};
 use crate::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
-use answer::CriticalPathAnswer;
+pub(crate) use answer::CriticalPathAnswer;
 use ctf::{Clock, Event};
 use handlers::{Handlers, Waker};
 use history::History;

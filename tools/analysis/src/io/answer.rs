@@ -7,13 +7,14 @@ use super::requests::{Device, RequestsFound};
 use crate::durations::{accuracy, HEADINGS, PERCENTILE_ERROR};
 use crate::text::{more, or_dash, or_unknown, table};
 use crate::Answer;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::{self, Write};
 use terminal::{bytes, date, duration, printable};
 
 /// The input and output of a trace.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct IoAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,

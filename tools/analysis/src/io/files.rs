@@ -13,6 +13,7 @@ use crate::whose::Owner;
 use crate::{Catalogue, EventKey, Moment};
 use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ enum Name {
 }
 
 /// Use of a file by a process. There may be very many uses, so this type is small.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Use {
     /// Process id.
     pub pid: Option<i64>,
@@ -70,7 +71,7 @@ pub struct Use {
 }
 
 /// Results for files.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct FilesFound {
     /// Number of reads and writes whose entry is not known. The calls began before the trace, or events are
     /// missing in between.

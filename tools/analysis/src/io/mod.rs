@@ -10,7 +10,7 @@ pub mod requests;
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
 use crate::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
-use answer::IoAnswer;
+pub(crate) use answer::IoAnswer;
 use ctf::Event;
 use files::Files;
 use requests::Requests;

@@ -12,6 +12,7 @@ use crate::longest::Longest;
 use crate::{Catalogue, EventKey, Moment};
 use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use system::printing;
@@ -118,7 +119,7 @@ impl Done {
 }
 
 /// Results for requests.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct RequestsFound {
     /// Whether the trace records the wait of requests before they are issued.
     pub insert_recorded: bool,
@@ -129,7 +130,7 @@ pub struct RequestsFound {
 }
 
 /// Figures of the requests of one device and operation.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Device {
     /// Device, `major:minor`.
     pub device: String,
@@ -154,7 +155,7 @@ pub struct Device {
 }
 
 /// A long request.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Request {
     /// Time from insert, or from issue without an insert, to the end.
     pub total_ns: u64,

@@ -8,13 +8,14 @@ use super::waits::{Waiter, WaitsFound};
 use crate::durations::{accuracy, known, COARSE_ERROR, HEADINGS};
 use crate::text::{more, or_unknown, table};
 use crate::Answer;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::{self, Write};
 use terminal::printable;
 
 /// The locks of a trace that threads had to wait for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct LocksAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,

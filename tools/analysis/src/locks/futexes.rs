@@ -12,6 +12,7 @@ use crate::whose::Owner;
 use crate::{Catalogue, EventKey, Moment};
 use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use system::printing;
@@ -59,7 +60,7 @@ struct Used {
 }
 
 /// Row of a futex.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Futex {
     /// The process that waited for it.
     pub pid: Option<i64>,

@@ -12,6 +12,7 @@ use crate::schedule_events::Switch;
 use crate::{bits, integer, key, Catalogue, EventKey, Moment};
 use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event, Value};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -72,7 +73,7 @@ impl Lock {
 }
 
 /// Row of a kernel lock.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct KernelLock {
     /// Address, in hexadecimal.
     pub address: String,

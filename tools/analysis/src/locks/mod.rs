@@ -10,7 +10,7 @@ mod waits;
 use super::schedule::Schedule;
 use super::schedule_events::Switch;
 use crate::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
-use answer::LocksAnswer;
+pub(crate) use answer::LocksAnswer;
 use ctf::Event;
 use futexes::Futexes;
 use kernel::KernelLocks;

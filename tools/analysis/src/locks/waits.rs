@@ -4,6 +4,7 @@
 
 use crate::durations::Durations;
 use ctf::Clock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use system::printing;
 
@@ -18,7 +19,7 @@ pub struct Waits {
 }
 
 /// A thread that waited.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Waiter {
     /// Thread id; 0 is an idle task.
     pub tid: i64,
@@ -27,7 +28,7 @@ pub struct Waiter {
 }
 
 /// Figures of the waits at the end of the trace.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct WaitsFound {
     /// Durations of the waits.
     #[serde(flatten)]

@@ -5,13 +5,14 @@
 use super::ends::UserStacks;
 use crate::text::{more, percent, table};
 use crate::Answer;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::{self, Write};
 use terminal::printable;
 
 /// Functions and threads that used the time of the CPUs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct ProfileAnswer {
     /// Names of the sampling events.
     pub events: Vec<String>,
@@ -34,7 +35,7 @@ pub struct ProfileAnswer {
 }
 
 /// Row of a function.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Function {
     pub name: String,
     /// File of the function; for the kernel and its modules, the name in brackets. Empty for the row of the
@@ -48,7 +49,7 @@ pub struct Function {
 }
 
 /// Row of all threads with one name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Comm {
     pub comm: String,
     pub samples: u64,

@@ -3,6 +3,7 @@
 //! Sums of the ends of user stacks: how many are whole, and why the others are not.
 
 use crate::text::percent;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use symbols::End;
 pub struct Ends(BTreeMap<End, u64>);
 
 /// How the stacks of programs ended. Each stack is in one of the counts.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct UserStacks {
     /// Number of all stacks.
     pub total: u64,
@@ -27,7 +28,7 @@ pub struct UserStacks {
 }
 
 /// Stacks that lack callers for one reason.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Cut {
     /// The reason, as `no table yet`.
     pub reason: &'static str,

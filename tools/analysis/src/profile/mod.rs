@@ -7,7 +7,8 @@ mod ends;
 
 use super::{bits, integer, key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ahash::{HashMap, HashMapExt};
-use answer::{Comm, Function, ProfileAnswer};
+pub(crate) use answer::ProfileAnswer;
+use answer::{Comm, Function};
 use ctf::{Clock, Event, EventLayout};
 use ends::Ends;
 use std::cmp::Reverse;

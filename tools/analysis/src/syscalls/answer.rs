@@ -5,6 +5,7 @@
 use crate::durations::{accuracy, known, Durations, HEADINGS, PERCENTILE_ERROR};
 use crate::text::{more, or_unknown, table};
 use crate::Answer;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
@@ -13,7 +14,7 @@ use std::fmt::{self, Write};
 use terminal::printable;
 
 /// Row of a system call.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct SyscallRow {
     /// Name of the call.
     pub name: String,
@@ -27,7 +28,7 @@ pub struct SyscallRow {
 }
 
 /// Row of a system call in a process. There may be very many rows, so this type is small.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct ProcessCall {
     /// Process id.
     pub pid: Option<i64>,
@@ -69,7 +70,7 @@ impl SyscallRow {
 }
 
 /// The system calls of a trace.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct SyscallsAnswer {
     /// Maximum share of its value by which a percentile is too large.
     percentile_error: f64,
@@ -85,7 +86,7 @@ pub struct SyscallsAnswer {
 }
 
 /// Row of a system call in all processes of a name.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct NameCall {
     /// Name of the processes, if it is known.
     pub comm: Option<String>,

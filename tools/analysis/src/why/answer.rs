@@ -7,13 +7,14 @@ use super::Why;
 use crate::text::{more, percent, table};
 use crate::threads::Waiter;
 use crate::Answer;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::fmt::{self, Write};
 use terminal::{date, duration, printable};
 
 /// The causes of the waits of some threads.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Found {
     threads: Vec<Waiter>,
     /// Sum of the three times below. The causes add up to it.
@@ -36,7 +37,7 @@ pub struct Found {
 }
 
 /// Events that the trace lacks.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 struct Hint {
     text: &'static str,
     record: &'static str,

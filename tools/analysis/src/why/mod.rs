@@ -34,7 +34,7 @@ use crate::tasks::Life;
 use crate::threads::Waiter;
 use crate::{key, Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 use ahash::{HashMap, HashSet};
-use answer::Found;
+pub(crate) use answer::Found;
 use ctf::{Clock, Event};
 use numbers::Numbers;
 use places::Places;

@@ -5,6 +5,7 @@
 use super::places::Place;
 use super::tree::{By, Cause, Node, Reason, Runner, Tree};
 use super::Why;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ const LEAST_SHARE: f64 = 0.005;
 const NAMES: usize = 3;
 
 /// A cause.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Row {
     /// blocked, runnable, interrupted, running, queued, served or unknown.
     kind: &'static str,
@@ -63,7 +64,7 @@ pub struct Row {
 }
 
 /// An instance of a cause.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Longest {
     begin_ns: Option<i64>,
     pub duration_ns: u64,

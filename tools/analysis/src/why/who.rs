@@ -8,6 +8,7 @@ use crate::schedule_events::Switch;
 use crate::threads::{self, Sort, Waiter};
 use crate::{Analysis, Answer, Catalogue, Missing, Moment, Nothing};
 use rtrace_input::glob;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -117,7 +118,7 @@ fn names(all: &[Waiter]) -> Vec<String> {
 }
 
 /// Times of all threads with a name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct Command {
     /// The name.
     pub comm: String,

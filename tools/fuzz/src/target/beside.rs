@@ -80,8 +80,8 @@ fn maps(data: &[u8]) {
             analysis::maps::write(&table, rows, &mut text).expect("a String");
         }
         let _ = analysis::maps::warnings(&table);
-        let rows = analysis::maps::object(&table)["rows"].as_array().cloned();
-        assert_eq!(rows.map(|rows| rows.len()), Some(table.rows.len()));
+        let object = analysis::maps::MapObject::new(&table);
+        assert_eq!(object.rows(), table.rows.len());
     }
 }
 

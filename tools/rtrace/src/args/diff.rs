@@ -2,7 +2,7 @@
 
 //! `rtrace diff`, as typed.
 
-use super::rows;
+use super::{rows, SizeArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub struct DiffArgs {
     pub json: bool,
 
     /// Write a page with all names; `-` is standard output
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows", "budget"])]
     pub html: Option<PathBuf>,
 
     /// Replace the FILE of --html if it exists
@@ -40,8 +40,11 @@ pub struct DiffArgs {
     pub force: bool,
 
     /// Names in each table; 0 for all
-    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows, conflicts_with = "budget")]
     pub rows: usize,
+
+    #[command(flatten)]
+    pub size: SizeArgs,
 
     /// Directory of the first trace
     #[arg(value_name = "A")]

@@ -2,6 +2,7 @@
 
 //! `rtrace list`, as typed.
 
+use super::SizeArgs;
 use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -33,9 +34,12 @@ pub struct ListArgs {
     #[arg(add = ArgValueCompleter::new(complete::functions))]
     pub functions: Option<String>,
 
-    /// Print one JSON array
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub size: SizeArgs,
 
     /// Only events that match one of these, as for `record -e`
     #[arg(value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]

@@ -20,6 +20,7 @@ mod session;
 pub mod settings;
 mod setup;
 mod show;
+mod size;
 mod top;
 mod why;
 
@@ -42,9 +43,11 @@ pub use session::{
 };
 pub use setup::{ChoiceArgs, FunctionArgs, SetupArgs};
 pub use show::ShowArgs;
+pub use size::SizeArgs;
 pub use top::{Column, TopArgs};
 pub use why::WhyArgs;
 
+use crate::schema::Schema;
 use crate::{complete, newest};
 use clap::error::ErrorKind;
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -169,6 +172,7 @@ pub enum Command {
     Query(QueryArgs),
     Diff(DiffArgs),
     List(ListArgs),
+    Schema(SchemaArgs),
     Status(StatusArgs),
     Start(Box<StartArgs>),
     /// Stop the trace
@@ -263,13 +267,24 @@ fn rows(text: &str) -> Result<usize, ParseIntError> {
 /// Check that this machine can record, and say how to fix what is missing
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Print one JSON array
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 
     /// Check the machine whose files are below DIR: a mounted image
     #[arg(long, value_name = "DIR", default_value = "/", hide_short_help = true)]
     pub root: PathBuf,
+}
+
+/// Print the JSON Schema of an answer of --json
+///
+/// Each answer names its schema and the version in its field `schema`, as "report/1". Within a version, fields are only
+/// added. A field that disappears or gets another meaning makes a new version.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// The answer; without ANSWER, list the schemas
+    #[arg(value_name = "ANSWER", value_enum, hide_possible_values = true)]
+    pub answer: Option<Schema>,
 }
 
 /// Write man pages and shell completions

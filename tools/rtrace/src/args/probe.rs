@@ -44,7 +44,7 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "EVENT", conflicts_with = "specs")]
     pub delete: Vec<String>,
 
-    /// Print the events there are as one JSON array
+    /// Print the events there are as one JSON object
     #[arg(long, conflicts_with_all = ["specs", "delete"])]
     pub json: bool,
 }

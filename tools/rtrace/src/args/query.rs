@@ -2,7 +2,7 @@
 
 //! `rtrace query`, as typed.
 
-use super::rows;
+use super::{rows, SizeArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ Examples:
   rtrace query 'SELECT trace, COUNT(*) FROM syscalls GROUP BY trace' DIR1 DIR2")]
 pub struct QueryArgs {
     /// List the samples; also the tables and columns of the traces in DIR
-    #[arg(long, conflicts_with_all = ["format", "output", "force", "rows"])]
+    #[arg(long, conflicts_with_all = ["format", "output", "force", "rows", "budget"])]
     pub list: bool,
 
     /// Form of the answer
@@ -35,8 +35,11 @@ pub struct QueryArgs {
     pub format: QueryFormat,
 
     /// Rows of a table; 0 for all. Other formats have all rows
-    #[arg(short = 'n', long, value_name = "ROWS", default_value = "40", value_parser = rows)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "40", value_parser = rows, conflicts_with = "budget")]
     pub rows: usize,
+
+    #[command(flatten)]
+    pub size: SizeArgs,
 
     /// File for the answer, new unless --force; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -62,7 +65,7 @@ pub enum QueryFormat {
     Table,
     /// Comma-separated values
     Csv,
-    /// A JSON array of objects
+    /// One JSON object, with the rows as objects
     Json,
     /// A Parquet file
     Parquet,

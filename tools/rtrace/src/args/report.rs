@@ -2,7 +2,7 @@
 
 //! `rtrace report`, as typed.
 
-use super::{rows, PartArgs};
+use super::{rows, PartArgs, SizeArgs};
 use crate::complete;
 use analysis::Sort;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -101,7 +101,7 @@ pub struct ReportArgs {
     /// The form is that of ftrace's function_graph tracer. `rtrace record -G` records the calls.
     #[arg(long, conflicts_with_all = [
         "syscalls", "latency", "threads", "cpu", "irq", "io", "locks", "maps", "aux", "critical_path",
-        "html", "json", "events"
+        "html", "json", "events", "budget"
     ])]
     pub graph: bool,
 
@@ -114,14 +114,14 @@ pub struct ReportArgs {
     ///
     /// The page needs only a browser. Without a question it answers all that the trace can answer. FILE is new
     /// unless --force; `-` is standard output.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows", "events", "from", "to", "pids", "comms"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "rows", "budget", "events", "from", "to", "pids", "comms"])]
     pub html: Option<PathBuf>,
 
     /// Serve the page to a browser on this machine
     ///
     /// The page of --html, with every event of a trace of any size. The command prints the address, which only this
     /// user knows. Ctrl-C ends it.
-    #[arg(long, conflicts_with_all = ["graph", "html", "json", "rows", "events", "from", "to", "pids", "comms"])]
+    #[arg(long, conflicts_with_all = ["graph", "html", "json", "rows", "budget", "events", "from", "to", "pids", "comms"])]
     pub serve: bool,
 
     /// Replace the FILE of --html if it exists
@@ -134,8 +134,11 @@ pub struct ReportArgs {
     pub json: bool,
 
     /// Rows in each table; 0 for all
-    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows, conflicts_with = "budget")]
     pub rows: usize,
+
+    #[command(flatten)]
+    pub size: SizeArgs,
 
     /// Directory of the trace [default: the newest in the current directory]
     #[arg(value_name = "DIR")]

@@ -150,7 +150,7 @@ pub enum SessionCommand {
 /// `rtrace --session NAME status` shows one session with its counters.
 #[derive(Debug, Args)]
 pub struct SessionListArgs {
-    /// Print one JSON array
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }

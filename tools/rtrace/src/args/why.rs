@@ -2,7 +2,7 @@
 
 //! `rtrace why`, as typed.
 
-use super::{rows, RangeArgs};
+use super::{rows, RangeArgs, SizeArgs};
 use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -41,8 +41,11 @@ pub struct WhyArgs {
     pub json: bool,
 
     /// Causes to show; 0 for all
-    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows)]
+    #[arg(short = 'n', long, value_name = "ROWS", default_value = "15", value_parser = rows, conflicts_with = "budget")]
     pub rows: usize,
+
+    #[command(flatten)]
+    pub size: SizeArgs,
 
     /// A thread id, or the name of threads: a name, or a pattern with *, ? and [...]
     ///

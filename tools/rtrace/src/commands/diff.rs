@@ -3,9 +3,11 @@
 //! `rtrace diff`: what changed between two traces.
 
 use crate::args::DiffArgs;
+use crate::schema::Schema;
 use anyhow::Context;
 use export::Target;
-use terminal::{harmless_json, print, say};
+use terminal::budget::Size;
+use terminal::{print, say};
 
 /// Compares two traces, and prints what changed or writes it to a page.
 pub fn diff(args: DiffArgs) -> anyhow::Result<()> {
@@ -14,7 +16,7 @@ pub fn diff(args: DiffArgs) -> anyhow::Result<()> {
         .as_ref()
         .map(|target| target.open(true))
         .transpose()?;
-    let (compared, verdict) = ::diff::compare(&args.a, &args.b)?;
+    let (mut compared, verdict) = ::diff::compare(&args.a, &args.b)?;
     if let (Some(target), Some(mut file)) = (target, file) {
         let failed = || format!("cannot write {target}");
         let page = compared.html()?;
@@ -26,8 +28,13 @@ pub fn diff(args: DiffArgs) -> anyhow::Result<()> {
         return verdict;
     }
     let text = match args.json {
-        true => harmless_json(serde_json::to_string_pretty(&compared)? + "\n"),
-        false => compared.text(args.rows)?,
+        true => {
+            if args.size.budget.is_some() {
+                compared.mark_first();
+            }
+            Schema::Diff.json(&compared, args.size.budget)?
+        }
+        false => Size::new(args.rows, args.size.budget).text(|rows| compared.text(rows))?,
     };
     print(&text)?;
     verdict

@@ -3,25 +3,28 @@
 //! `rtrace list`: the events that can be recorded, and the contexts.
 
 use crate::args::ListArgs;
+use crate::schema::Schema;
 use anyhow::bail;
 use control::events::{self, Event};
 use control::Tracer;
 use record::place::Place;
 use record::probe;
 use record::session::channels::{may_pick_nothing, patterns_of};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::slice;
-use terminal::{print, print_json};
+use terminal::budget::Size;
+use terminal::print;
 
 /// Prints events, contexts or functions.
 pub fn list(place: &Place, args: &ListArgs) -> anyhow::Result<()> {
     if let Some(pattern) = &args.functions {
-        return names(&probe::functions(place, pattern)?, args.json);
+        return names(&probe::functions(place, pattern)?, args);
     }
     let tracer = place.tracer()?;
     match args {
-        _ if args.contexts => names(&tracer.available_contexts()?, args.json),
+        _ if args.contexts => names(&tracer.available_contexts()?, args),
         _ if args.awaited => awaited(&tracer, args),
         _ => available(&tracer, args),
     }
@@ -51,16 +54,17 @@ fn available(tracer: &Tracer, args: &ListArgs) -> anyhow::Result<()> {
     }
     let picked = picked(&events, &patterns);
     if *json {
-        let rows = picked.into_iter().map(|event| Row {
+        let events = picked.into_iter().map(|event| Row {
             name: &event.name,
             aliases: &event.aliases,
             is_perf: event.is_of_ftrace,
             fields: verbose.then(|| events::fields(tracer, event)),
         });
-        return Ok(print_json(&rows.collect::<Vec<_>>())?);
+        let events = events.collect();
+        return Schema::Events.print(&Events { events }, args.size.budget);
     }
-    let mut text = String::new();
-    for event in picked {
+    let lines = picked.into_iter().map(|event| {
+        let mut text = String::new();
         text.push_str(&event.name);
         if *verbose && !event.aliases.is_empty() {
             text.push_str(&format!(" ({})", event.aliases.join(", ")));
@@ -74,29 +78,52 @@ fn available(tracer: &Tracer, args: &ListArgs) -> anyhow::Result<()> {
                 text.push_str(&format!("    {field}\n"));
             }
         }
-    }
-    Ok(print(&text)?)
+        text
+    });
+    print_lines(&lines.collect::<Vec<_>>(), args)
 }
 
-/// An event as JSON.
-#[derive(Serialize)]
+/// The events, for JSON.
+#[derive(JsonSchema, Serialize)]
+pub struct Events<'a> {
+    events: Vec<Row<'a>>,
+}
+
+/// Names of events, contexts or functions, for JSON.
+#[derive(JsonSchema, Serialize)]
+pub struct Names<'a> {
+    names: &'a [String],
+}
+
+/// An event.
+#[derive(JsonSchema, Serialize)]
 struct Row<'a> {
+    /// Name, as for `record -e`.
     name: &'a str,
     /// Names in ftrace and perf, if they differ.
     aliases: &'a [String],
     /// Whether perf provides the event.
     is_perf: bool,
+    /// Fields, with --verbose.
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Cow<'a, [String]>>,
 }
 
-/// Prints names: a line each, or as one JSON array.
-fn names(names: &[String], json: bool) -> anyhow::Result<()> {
-    if json {
-        return Ok(print_json(&names)?);
+/// Prints names: a line each, or as JSON.
+fn names(names: &[String], args: &ListArgs) -> anyhow::Result<()> {
+    if args.json {
+        return Schema::Names.print(&Names { names }, args.size.budget);
     }
     let lines = names.iter().map(|name| format!("{name}\n"));
-    Ok(print(&lines.collect::<String>())?)
+    print_lines(&lines.collect::<Vec<_>>(), args)
+}
+
+/// Prints a text for each row.
+fn print_lines(lines: &[String], args: &ListArgs) -> anyhow::Result<()> {
+    let size = Size::new(usize::MAX, args.size.budget);
+    Ok(print(&size.text(|rows| {
+        Ok(lines.iter().take(rows).map(String::as_str).collect())
+    })?)?)
 }
 
 /// Prints the events of modules that are not loaded.
@@ -107,7 +134,7 @@ fn awaited(tracer: &Tracer, args: &ListArgs) -> anyhow::Result<()> {
     }
     let picked = picked(&events, &args.patterns).into_iter();
     let picked: Vec<_> = picked.map(|event| event.name.clone()).collect();
-    names(&picked, args.json)
+    names(&picked, args)
 }
 
 /// The events that patterns pick; all, without a pattern.

@@ -3,11 +3,13 @@
 //! `rtrace probe`: defines, lists and deletes dynamic events.
 
 use crate::args::ProbeArgs;
+use crate::schema::Schema;
 use control::Tracer;
 use record::place::Place;
 use record::probe;
+use schemars::JsonSchema;
 use serde::Serialize;
-use terminal::{print, print_json};
+use terminal::print;
 
 /// Defines or deletes events; without any, lists the events.
 pub fn probe(place: &Place, args: &ProbeArgs) -> anyhow::Result<()> {
@@ -24,21 +26,30 @@ pub fn probe(place: &Place, args: &ProbeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A dynamic event as JSON.
-#[derive(Serialize)]
+/// The dynamic events, for JSON.
+#[derive(JsonSchema, Serialize)]
+pub struct Probes<'a> {
+    probes: Vec<Row<'a>>,
+}
+
+/// A dynamic event.
+#[derive(JsonSchema, Serialize)]
 struct Row<'a> {
+    /// Name, as for `record -e`.
     name: String,
+    /// The line that defines the event.
     definition: &'a str,
 }
 
 fn list(tracer: &Tracer, json: bool) -> anyhow::Result<()> {
     let events = tracer.dynamic_events()?;
     if json {
-        let rows = events.iter().map(|event| Row {
+        let probes = events.iter().map(|event| Row {
             name: event.to_string(),
             definition: &event.definition,
         });
-        return Ok(print_json(&rows.collect::<Vec<_>>())?);
+        let probes = probes.collect();
+        return Schema::Probes.print(&Probes { probes }, None);
     }
     for event in events {
         print(&format!("{}\n", event.definition))?;

@@ -26,10 +26,7 @@ const CONTEXTS: [&str; 5] = ["pid", "tid", "comm", "callstack-kernel", "callstac
 /// Records, prints the profile, and returns the exit code of the recording.
 pub fn profile(place: &Place, args: ProfileArgs) -> anyhow::Result<Code> {
     let event = event(place, args.by)?;
-    let output = match args.json {
-        true => Output::Json,
-        false => Output::Text { rows: args.rows },
-    };
+    let output = Output::new(args.json, args.rows, None);
     let mut options = options(args);
     options.setup.record_also(event.to_owned());
     // The recording refuses a named directory that has a trace already. That trace is not of this recording.

@@ -19,8 +19,7 @@ pub fn report(args: ReportArgs) -> anyhow::Result<()> {
     let output = match args.html {
         Some(file) => Output::Page(Target::named(file, args.force)),
         None if args.serve => Output::Served,
-        None if args.json => Output::Json,
-        None => Output::Text { rows: args.rows },
+        None => Output::new(args.json, args.rows, args.size.budget),
     };
     report::report(&trace(args.dir)?, &questions, &choice, &output)
 }

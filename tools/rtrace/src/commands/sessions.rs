@@ -4,12 +4,14 @@
 
 use crate::args::settings::{maps, without_probes};
 use crate::args::SessionCreateArgs;
+use crate::schema::Schema;
 use control::{LiveTrace, Session};
 use record::place::Place;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 use system::Error;
-use terminal::{print, print_json, say, tell, HEADING};
+use terminal::{print, say, tell, HEADING};
 
 /// Makes a session with maps. If a map is refused, no session is made.
 pub fn create(place: &Place, args: &SessionCreateArgs) -> anyhow::Result<()> {
@@ -50,8 +52,14 @@ fn dropped(session: &Session) -> anyhow::Result<u64> {
     }
 }
 
+/// The sessions, for JSON.
+#[derive(JsonSchema, Serialize)]
+pub struct Sessions {
+    sessions: Vec<Row>,
+}
+
 /// A row of the list of sessions.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Row {
     name: String,
     state: State,
@@ -62,7 +70,7 @@ struct Row {
 }
 
 /// State of a session.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
     NotStarted,
@@ -94,7 +102,7 @@ pub fn list(place: &Place, json: bool) -> anyhow::Result<()> {
         }
     }
     if json {
-        return Ok(print_json(&rows)?);
+        return Schema::Sessions.print(&Sessions { sessions: rows }, None);
     }
     Ok(print(&text(&rows)?)?)
 }

@@ -2,19 +2,21 @@
 
 //! `rtrace status`: prints the state of the session.
 
+use crate::schema::Schema;
 use consumer::stats::{Counters, TraceStats};
 use control::{EventFilter, Settings, TaskSet, Waiting, FIRST_CHANNEL};
 use record::place::Place;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
-use terminal::{bytes, harmless_json, print, HEADING};
+use terminal::{bytes, print, HEADING};
 
 /// Maximum number of items shown of a list.
 const SHOWN: usize = 8;
 
 /// The printed state.
-#[derive(Serialize)]
-struct Status {
+#[derive(JsonSchema, Serialize)]
+pub struct Status {
     version: String,
     session: String,
     active: bool,
@@ -33,7 +35,7 @@ struct Status {
 }
 
 /// A channel.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct ChannelStatus {
     name: String,
     settings: Settings,
@@ -87,10 +89,7 @@ pub fn status(place: &Place, json: bool) -> anyhow::Result<()> {
         },
     };
     if json {
-        return Ok(print(&format!(
-            "{}\n",
-            harmless_json(serde_json::to_string_pretty(&status)?)
-        ))?);
+        return Schema::Status.print(&status, None);
     }
     Ok(print(&text(&status)?)?)
 }

@@ -18,10 +18,7 @@ pub fn explain(args: WhyArgs) -> anyhow::Result<()> {
         }
         (None, who) => (who.map(named).transpose()?, args.dir),
     };
-    let output = match args.json {
-        true => Output::Json,
-        false => Output::Text { rows: args.rows },
-    };
+    let output = Output::new(args.json, args.rows, args.size.budget);
     let part = Part {
         from: args.range.from,
         to: args.range.to,

@@ -18,6 +18,8 @@ mod locks;
 #[allow(dead_code)]
 mod machine;
 mod probes;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod state;
 mod syscalls;
 mod threads;
@@ -56,7 +58,7 @@ fn report(options: &[&str], dir: &Path) -> Command {
 /// Returns the JSON object that the command prints.
 fn json(options: &[&str], dir: &Path) -> Value {
     let output = report(options, dir).arg("--json").assert().success();
-    serde_json::from_slice(&output.get_output().stdout).unwrap()
+    schema::read(&output.get_output().stdout)
 }
 
 /// Deletes the events whose names have this prefix from a trace's description, so that the trace cannot have

@@ -5,7 +5,8 @@
 mod map;
 
 use crate::args::CountArgs;
-use analysis::maps;
+use crate::schema::Schema;
+use analysis::maps::{self, MapObject};
 use anyhow::Context;
 use control::Session;
 use record::exit::{Code, DONE};
@@ -30,7 +31,7 @@ use std::time::{Duration, Instant};
 use store::maps::{has_user_stack, MapRow, MapTable};
 use symbols::Recorder;
 use system::signals::Signals;
-use terminal::{harmless_json, print_on, say, tell};
+use terminal::{print_on, say, tell};
 use unwind::Loader;
 
 /// Counts and prints the tables, or prints the recipes. Returns the exit code.
@@ -174,9 +175,9 @@ impl<'a> Counts<'a> {
         for table in &mut tables {
             maps::sort(table, self.args.sort.as_deref());
             if self.args.json {
-                let mut object = maps::object(table);
-                object["seconds"] = seconds.into();
-                is_read = print_on(&harmless_json(format!("{object}\n")))?;
+                let mut object = MapObject::new(table);
+                object.seconds = Some(seconds);
+                is_read = print_on(&Schema::Count.line(&object)?)?;
                 continue;
             }
             let mut text = String::new();

@@ -5,17 +5,19 @@
 mod machine;
 
 use crate::args::DoctorArgs;
+use crate::schema::Schema;
 use control::{Tracer, DEBUGFS, DEFAULT_SESSION};
 use machine::{Key, Machine, SecureBoot, MOK};
 use record::exit::{Code, DAMAGED, DONE};
 use record::place::Place;
 use rustix::fs::{access, Access};
 use rustix::io::Errno;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
-use terminal::{print, print_json, BAD, GOOD};
+use terminal::{print, BAD, GOOD};
 
 /// The oldest kernel whose interfaces the module knows: Debian 13's own.
 const OLDEST: (u32, u32) = (6, 12);
@@ -62,12 +64,21 @@ enum Finding {
 
 use Finding::{Bad, Good, Unknown};
 
-/// A check as JSON.
-#[derive(Serialize)]
+/// The checks, for JSON.
+#[derive(JsonSchema, Serialize)]
+pub struct Checks<'a> {
+    checks: Vec<Row<'a>>,
+}
+
+/// A check.
+#[derive(JsonSchema, Serialize)]
 struct Row<'a> {
     check: &'a str,
+    /// ok, missing or unknown.
     state: &'a str,
+    /// What the check found.
     what: &'a str,
+    /// The command that fixes the fault.
     fix: Option<&'a String>,
 }
 
@@ -134,7 +145,8 @@ pub fn doctor(place: &Place, args: &DoctorArgs) -> anyhow::Result<Code> {
                 fix: Some(fix),
             },
         });
-        print_json(&rows.collect::<Vec<_>>())?;
+        let checks = rows.collect();
+        Schema::Doctor.print(&Checks { checks }, None)?;
         return Ok(code);
     }
     let mut out = String::new();

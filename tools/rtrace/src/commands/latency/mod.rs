@@ -6,8 +6,10 @@
 mod choice;
 
 use crate::args::{trace, LatencyArgs};
+use crate::schema::Schema;
 use analysis::choice::Part;
 use analysis::delay::{Delay, What};
+use analysis::form::Questions;
 use analysis::loss::Losses;
 use analysis::meanwhile::Meanwhile;
 use analysis::{pass, Catalogue, SendAnalysis};
@@ -32,7 +34,7 @@ use store::{Claim, Trace};
 use system::signals::Signals;
 use system::Error;
 use tempfile::TempDir;
-use terminal::{date, duration, print as show, print_json, say, tell};
+use terminal::{date, duration, print as show, say, tell};
 
 /// Event that samples a processor with interrupts off, where the processor can be sampled then.
 const SAMPLES: &str = "profile:profile_cycles";
@@ -77,7 +79,7 @@ fn case(dir: &Path, trace: &Trace, delay: Delay, rows: Option<usize>) -> anyhow:
         |_| {},
     )?;
     let Some(rows) = rows else {
-        print_json(&answers.object()?)?;
+        Schema::Report.print(&answers.object::<Questions>()?, None)?;
         return Ok(answers.losses);
     };
     let mut text = String::new();

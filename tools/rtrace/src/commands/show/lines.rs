@@ -10,6 +10,7 @@ use super::wanted::{is_picked, CallFilter};
 use super::watched::Watched;
 use super::who::Who;
 use super::Printer;
+use crate::schema::Schema;
 use analysis::choice::{Chosen, Part};
 use analysis::engine::Engine;
 use analysis::frame::lower_bounds;
@@ -27,7 +28,6 @@ use std::fmt;
 use std::io;
 use system::printing;
 use system::{Error, Result};
-use terminal::harmless_json;
 
 /// Events that are left out.
 #[derive(Debug, Default)]
@@ -331,7 +331,7 @@ impl Described {
 /// The table of system calls as a JSON object, as in `rtrace report --syscalls --json`.
 fn object(answer: &dyn Answer) -> serde_json::Result<String> {
     let object = serde_json::json!({ "syscalls": answer.json()? });
-    Ok(harmless_json(serde_json::to_string_pretty(&object)? + "\n"))
+    Schema::Calls.json(&object, None)
 }
 
 /// The error for a table that is no JSON, which cannot happen.

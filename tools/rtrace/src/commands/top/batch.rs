@@ -4,11 +4,12 @@
 
 use super::seconds::Receiver;
 use crate::args::TopArgs;
+use crate::schema::Schema;
 use analysis::Answer;
 use anyhow::Context;
 use record::run::live::Recording;
 use rustix::event::{poll, PollFd, PollFlags};
-use terminal::{harmless_json, print_on};
+use terminal::print_on;
 
 /// Printer of tables.
 pub struct Batch {
@@ -59,8 +60,7 @@ impl Batch {
         }
         let mut text = String::new();
         if self.is_json {
-            text = harmless_json(serde_json::to_string(&table.json()?)?);
-            text.push('\n');
+            text = Schema::Top.line(&table.json()?)?;
         } else {
             if !std::mem::take(&mut self.is_first) {
                 text.push('\n');

@@ -27,6 +27,7 @@ use std::io::{stdin, stdout, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
 use store::Trace;
+pub use table::TopTable;
 use terminal::say;
 
 /// Events that the tables need.

@@ -5,6 +5,7 @@
 use crate::args::Column;
 use analysis::text::percent;
 use analysis::Answer;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::cmp::Reverse;
@@ -12,7 +13,7 @@ use std::fmt::{self, Write};
 use terminal::{date, duration, printable, HEADING};
 
 /// The table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TopTable {
     /// Begin of the period, in nanoseconds since the epoch.
     pub begin_ns: i128,
@@ -32,7 +33,7 @@ pub struct TopTable {
 }
 
 /// The work of a thread.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct ThreadRow {
     /// The thread's id.
     pub tid: i64,

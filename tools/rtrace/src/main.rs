@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod complete;
+mod definitions;
 mod failure;
 mod newest;
 mod report;
@@ -52,6 +53,7 @@ fn run(cli: Cli) -> anyhow::Result<Code> {
         Command::Latency(args) => return latency::latency(place, args),
         Command::Trace(args) => return show::show(place, *args),
         Command::Count(args) => return count::count(place, &args),
+        Command::Mcp(args) => return commands::mcp::serve(place, cli.utc, &args),
         Command::Doctor(args) => return doctor::doctor(place, &args),
         Command::Top(args) => top::top(place, args),
         Command::Report(args) if args.graph => show::graph(&args),
@@ -61,7 +63,7 @@ fn run(cli: Cli) -> anyhow::Result<Code> {
         Command::Query(args) => query::query(args),
         Command::Diff(args) => diff::diff(args),
         Command::List(args) => list::list(place, &args),
-        Command::Schema(args) => schema::print(args.answer),
+        Command::Schema(args) => definitions::print(args.answer),
         Command::Status(args) => status::status(place, args.json),
         Command::Start(args) => control::start(place, &args),
         Command::Stop => control::stop(place),

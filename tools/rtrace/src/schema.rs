@@ -2,17 +2,9 @@
 
 //! The answers in JSON. Each names the version of its schema, which `rtrace schema` prints.
 
-use crate::commands::{doctor, list, probe, sessions, status, top};
-use analysis::form::{Counted, Explained, Questions};
-use analysis::maps::MapObject;
-use analysis::pass::Object;
-use analysis::summary::Summary;
 use clap::ValueEnum;
-use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use terminal::budget::{Budget, LeftOut};
 use terminal::harmless_json;
 
@@ -72,36 +64,10 @@ impl Schema {
     }
 
     /// Returns the command that prints the answer.
-    fn command(self) -> String {
+    pub fn command(self) -> String {
         let value = self.to_possible_value();
         let help = value.as_ref().and_then(|value| value.get_help());
         help.map_or(String::new(), ToString::to_string)
-    }
-
-    /// Returns the schema itself.
-    fn definition(self) -> schemars::Schema {
-        let mut schema = match self {
-            Self::Calls => of::<Counted>(),
-            Self::Count => of::<MapObject>(),
-            Self::Diff => of::<::diff::Compared>(),
-            Self::Doctor => of::<doctor::Checks<'static>>(),
-            Self::Events => of::<list::Events<'static>>(),
-            Self::Names => of::<list::Names<'static>>(),
-            Self::Probes => of::<probe::Probes<'static>>(),
-            Self::Query => of::<::query::QueryAnswer>(),
-            Self::Report => of::<Object<'static, Questions>>(),
-            Self::Sessions => of::<sessions::Sessions>(),
-            Self::Status => of::<status::Status>(),
-            Self::Summary => of::<Summary>(),
-            Self::Top => of::<top::TopTable>(),
-            Self::Why => of::<Object<'static, Explained>>(),
-        };
-        schema.insert("title".to_owned(), self.id().into());
-        schema.insert("description".to_owned(), self.command().into());
-        if let Some(name) = schema.pointer_mut("/properties/schema") {
-            name["const"] = self.id().into();
-        }
-        schema
     }
 
     /// Returns the answer as a text of JSON: at most one line of `budget`, or indented.
@@ -143,7 +109,7 @@ impl Schema {
 
 /// An answer, with the name of its schema.
 #[derive(JsonSchema, Serialize)]
-struct Named<T> {
+pub struct Named<T> {
     /// Name and version of the answer's schema: `rtrace schema NAME` prints it.
     schema: &'static str,
     #[serde(flatten)]
@@ -151,35 +117,4 @@ struct Named<T> {
     /// Rows that `--budget` left out. Without this field there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<LeftOut>,
-}
-
-/// The schema of what a type serialises to.
-fn of<T: JsonSchema>() -> schemars::Schema {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
-    let settings = settings.with_transform(RecursiveTransform(in_json));
-    settings.into_generator().into_root_schema_for::<Named<T>>()
-}
-
-/// Replaces words of Rust in a description.
-fn in_json(schema: &mut schemars::Schema) {
-    if let Some(Value::String(text)) = schema.get_mut("description") {
-        *text = text.replace("[`None`]", "null").replace("`None`", "null");
-    }
-}
-
-/// Prints a schema; without `schema`, a list of the schemas.
-pub fn print(schema: Option<Schema>) -> anyhow::Result<()> {
-    let text = match schema {
-        Some(schema) => harmless_json(serde_json::to_string_pretty(&schema.definition())? + "\n"),
-        None => list(),
-    };
-    Ok(terminal::print(&text)?)
-}
-
-/// Returns the schemas as a list: name with version, and command.
-fn list() -> String {
-    let lines = Schema::value_variants()
-        .iter()
-        .map(|schema| format!("{:<12} {}\n", schema.id(), schema.command()));
-    lines.collect()
 }

@@ -99,7 +99,12 @@ fn a_version_of_a_schema_keeps_its_fields() {
             fields(id, name, schema, &mut lines);
         }
     }
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = lines
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join("\n")
+        + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(FIELDS);
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, &text).unwrap();

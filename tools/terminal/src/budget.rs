@@ -289,7 +289,8 @@ mod tests {
     #[test]
     fn lines_that_are_no_rows_are_left_out_last() {
         let cpus = |_| {
-            let cpus: String = (0..500).map(|cpu| format!("CPU {cpu}\n")).collect();
+            let cpus: Vec<_> = (0..500).map(|cpu| format!("CPU {cpu}\n")).collect();
+            let cpus = cpus.concat();
             Ok(format!(
                 "head\n\n{cpus}\n3 events were lost\n7 events recorded, 3 lost\n"
             ))

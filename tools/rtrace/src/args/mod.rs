@@ -8,6 +8,7 @@ mod export;
 mod hints;
 mod latency;
 mod list;
+mod mcp;
 mod network;
 mod part;
 mod places;
@@ -29,6 +30,7 @@ pub use diff::DiffArgs;
 pub use export::{ExportArgs, ExportFileArgs, ExportFormat};
 pub use latency::LatencyArgs;
 pub use list::ListArgs;
+pub use mcp::McpArgs;
 pub use network::NetworkArgs;
 pub use part::{PartArgs, RangeArgs};
 pub use places::Filtered;
@@ -173,6 +175,7 @@ pub enum Command {
     Diff(DiffArgs),
     List(ListArgs),
     Schema(SchemaArgs),
+    Mcp(McpArgs),
     Status(StatusArgs),
     Start(Box<StartArgs>),
     /// Stop the trace

@@ -10,6 +10,7 @@ pub mod export;
 pub mod latency;
 pub mod list;
 pub mod mark;
+pub mod mcp;
 pub mod probe;
 pub mod profile;
 pub mod query;

@@ -76,7 +76,7 @@ struct Row<'a> {
     check: &'a str,
     /// ok, missing or unknown.
     state: &'a str,
-    /// What the check found.
+    /// Result of the check.
     what: &'a str,
     /// The command that fixes the fault.
     fix: Option<&'a String>,

@@ -56,7 +56,7 @@ def main(directory):
     said = client.call("record", output="sized", events=["syscalls"], bytes=1 << 20, seconds=50, command=busy)
     assert "above its limit" in said, said
     summary = json.loads(client.call("report", trace="sized", json=True))
-    assert summary["bytes"] > 1 << 20, summary
+    assert 0 < summary["bytes"] < 8 << 20, summary
     assert summary["recording"]["state"] in ("over", "stopped"), summary["recording"]
 
     # A command's traces are those that it made.

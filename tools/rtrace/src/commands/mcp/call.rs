@@ -63,6 +63,8 @@ pub struct Outcome {
     pub code: Option<i32>,
     /// The limit that ended the call.
     pub ended: Option<String>,
+    /// Whether a limit ended a recording, which has a trace.
+    pub has_recorded: bool,
 }
 
 /// The state of the running call, which the thread that reads requests changes.
@@ -144,12 +146,15 @@ impl Call {
             let ended = self.wait(pid, root, running);
             // The child's children may have its pipes. The child is not reaped yet, so the group is still its own.
             let _ = kill_process_group(pid, Signal::KILL);
-            let status = child.wait()?;
+            let (status, ended) = (child.wait()?, ended?);
+            let dir = self.recording.as_ref().map(|(dir, _)| root.join(dir));
+            let has_trace = dir.is_some_and(|dir| store::is_trace(&dir));
             Ok(Outcome {
                 output: output.join().unwrap_or_default(),
                 messages: messages.join().unwrap_or_default(),
                 code: status.code(),
-                ended: ended?,
+                has_recorded: ended.is_some() && has_trace,
+                ended,
             })
         })
     }

@@ -146,8 +146,9 @@ fn shown(outcome: &Outcome) -> Value {
         (None, None) => "a signal ended rtrace".to_owned(),
     };
     let texts = [&outcome.output, &outcome.messages, &end].map(String::as_str);
-    // A damaged trace has an answer, too.
-    let is_error = outcome.code != Some(0) && outcome.output.is_empty();
+    // A damaged trace has an answer, too, and a recording ends well at its limits.
+    let is_answer = outcome.code == Some(0) || !outcome.output.is_empty();
+    let is_error = !is_answer && !outcome.has_recorded;
     content(&texts, is_error)
 }
 

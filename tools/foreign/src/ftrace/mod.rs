@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the formats of tracers have in common that record ftrace's events: `trace.dat` and `perf.data`.
+//! The common part of formats with ftrace's events: `trace.dat` and `perf.data`.
 //!
 //! `format.rs` parses the kernel's descriptions of events. `plan.rs` compiles them to rtrace's layouts and to steps,
 //! with rtrace's names (`names.rs`) and its events of system calls (`calls.rs`). `class.rs` makes a stream class of

@@ -31,7 +31,7 @@ const CLOCK: u8 = 29;
 /// The bit of a build id's record that its length is in it.
 const HAS_SIZE: u16 = 1 << 15;
 
-/// What a file tells about its records.
+/// Facts about the records of a file.
 #[derive(Debug, Default)]
 pub struct Header {
     /// The recorded events.

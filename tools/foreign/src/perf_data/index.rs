@@ -40,7 +40,7 @@ pub struct CpuRecords {
     newest: u64,
 }
 
-/// What a first reading finds.
+/// Results of the first reading.
 #[derive(Debug, Default)]
 pub struct Index {
     /// The records of each CPU.

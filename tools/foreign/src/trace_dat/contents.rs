@@ -37,7 +37,7 @@ pub struct Contents {
     pub comms: Vec<(i32, String)>,
     /// The formats of trace_printk() by address.
     pub printk: Vec<(u64, String)>,
-    /// What its options tell.
+    /// Values of its options.
     pub options: Options,
     /// The events of each buffer. The first one is the main buffer, whose name is empty.
     pub buffers: Vec<Buffer>,

@@ -33,7 +33,7 @@ pub const COMMS: u16 = 21;
 /// A buffer with the text of a latency tracer.
 pub const BUFFER_TEXT: u16 = 22;
 
-/// What the options tell.
+/// Values of the options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The nanoseconds to add to a time to get the time since the epoch.

@@ -153,7 +153,7 @@ impl<'a> Page<'a> {
                     self.at += 8;
                 }
                 TIME_STAMP => {
-                    let low = u64::from(second()?) << TIME_BITS | delta;
+                    let low = (u64::from(second()?) << TIME_BITS) | delta;
                     let time = self.time & !ABSOLUTE | low & ABSOLUTE;
                     self.time = match time < self.time {
                         true => time.wrapping_add(ABSOLUTE + 1),
@@ -203,17 +203,17 @@ mod tests {
     #[test]
     fn records_have_times_and_data() {
         let words = [
-            1 | 5 << 5,
+            1 | (5 << 5),
             0xaa, // one word, 5 later
-            TIME_EXTEND | 1 << 5,
+            TIME_EXTEND | (1 << 5),
             2, // 1 + (2 << 27)
-            8 << 5 & !31,
+            (8 << 5) & !31,
             12,
             0xbb,
             0xcc, // 8 later, 8 bytes
-            PADDING | 3 << 5,
+            PADDING | (3 << 5),
             4, // removed: 3 later
-            TIME_STAMP | 7 << 5,
+            TIME_STAMP | (7 << 5),
             16, // absolute
             1,
             0xdd,
@@ -260,7 +260,7 @@ mod tests {
         let bytes = page(&[], 4, &[]);
         assert!(PageLayout::default().page(&bytes).is_err());
         // Removed records beyond the end only end the sub-buffer.
-        let bytes = page(&[PADDING | 1 << 5, u32::MAX], 8, &[]);
+        let bytes = page(&[PADDING | (1 << 5), u32::MAX], 8, &[]);
         assert_eq!(PageLayout::default().page(&bytes).unwrap().next(), Ok(None));
     }
 

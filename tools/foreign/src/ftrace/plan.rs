@@ -259,8 +259,8 @@ mod tests {
         record.extend_from_slice(&(-2_i32).to_le_bytes());
         record.extend_from_slice(&7_u32.to_le_bytes());
         record.extend_from_slice(b"x\0yz");
-        record.extend_from_slice(&(28_u32 | 3 << 16).to_le_bytes());
-        record.extend_from_slice(&(1_u32 | 2 << 16).to_le_bytes());
+        record.extend_from_slice(&(28_u32 | (3 << 16)).to_le_bytes());
+        record.extend_from_slice(&(1_u32 | (2 << 16)).to_le_bytes());
         record.extend_from_slice(b"ab\0\0");
         let mut out = Vec::new();
         run(&plan.steps, &record, &mut out).unwrap();

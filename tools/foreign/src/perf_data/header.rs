@@ -7,6 +7,7 @@ use super::attribute::{Attribute, LEAST};
 use super::records::{self, Reader};
 use crate::bytes::{Cursor, Source};
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::ops::Range;
 use system::Result;
 
@@ -72,7 +73,7 @@ pub fn read(source: &Source) -> Result<Header> {
         let bits = at.u64()?;
         sections.extend(
             (0..64)
-                .filter(|bit| bits >> bit & 1 != 0)
+                .filter(|bit| (bits >> bit) & 1 != 0)
                 .map(|bit| 64 * word + bit),
         );
     }
@@ -261,5 +262,10 @@ fn longs(bytes: &[u8]) -> Vec<u64> {
 
 /// The digits of an id.
 pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::new();
+    for byte in bytes {
+        // A String takes all.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }

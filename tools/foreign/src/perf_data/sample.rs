@@ -154,7 +154,7 @@ mod tests {
     fn values_are_found_after_groups_of_counters() {
         let kind = values::IP | values::TID | values::READ | values::CALLCHAIN | values::RAW;
         let attribute = attribute(kind, GROUP | ENABLED | COUNTER_ID | LOST);
-        let mut body = longs(&[0x10, 7 | 8 << 32]);
+        let mut body = longs(&[0x10, 7 | (8 << 32)]);
         // Two counters: time; value, id, lost of each.
         body.extend(longs(&[2, 99, 1, 2, 3, 4, 5, 6]));
         body.extend(longs(&[5, KERNEL, 0xff, USER, 0x1, 0x2]));

@@ -133,7 +133,7 @@ pub fn page(time: u64, records: &[(u64, Vec<u8>)], missed: Option<u64>) -> Vec<u
         let delta = (at - now) as u32;
         now = *at;
         let kind = if words <= 28 { words } else { 0 };
-        data.extend_from_slice(&(kind | delta << 5).to_le_bytes());
+        data.extend_from_slice(&(kind | (delta << 5)).to_le_bytes());
         if words > 28 {
             data.extend_from_slice(&(record.len() as u32 + 4).to_le_bytes());
         }
@@ -141,7 +141,7 @@ pub fn page(time: u64, records: &[(u64, Vec<u8>)], missed: Option<u64>) -> Vec<u
     }
     let mut commit = data.len() as u64;
     if missed.is_some() {
-        commit |= 1 << 31 | 1 << 30;
+        commit |= (1 << 31) | (1 << 30);
     }
     let mut page = time.to_le_bytes().to_vec();
     page.extend_from_slice(&commit.to_le_bytes());
@@ -370,7 +370,7 @@ fn longs(values: &[u64]) -> Vec<u8> {
 }
 
 /// Values of samples: id, address, thread, time, CPU, period, stack, record.
-const SAMPLE: u64 = 1 << 16 | 1 << 0 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 5 | 1 << 10;
+const SAMPLE: u64 = 0x1_05a7;
 
 fn attribute(kind: u32, config: u64) -> Vec<u8> {
     let mut attribute = kind.to_le_bytes().to_vec();
@@ -381,7 +381,14 @@ fn attribute(kind: u32, config: u64) -> Vec<u8> {
 }
 
 fn sample(id: u64, time: u64, cpu: u64, stack: &[u64], raw: &[u8]) -> Vec<u8> {
-    let mut body = longs(&[id, 0xffff_ffff_8100_0110, 7 | 8 << 32, time, cpu, 1_000_000]);
+    let mut body = longs(&[
+        id,
+        0xffff_ffff_8100_0110,
+        7 | (8 << 32),
+        time,
+        cpu,
+        1_000_000,
+    ]);
     body.extend(longs(&[stack.len() as u64]));
     body.extend(longs(stack));
     body.extend_from_slice(&(raw.len() as u32).to_le_bytes());
@@ -392,7 +399,7 @@ fn sample(id: u64, time: u64, cpu: u64, stack: &[u64], raw: &[u8]) -> Vec<u8> {
 
 /// The values at the end of other records.
 fn end(time: u64, cpu: u64) -> Vec<u8> {
-    longs(&[7 | 8 << 32, time, cpu, 1])
+    longs(&[7 | (8 << 32), time, cpu, 1])
 }
 
 fn records() -> Vec<u8> {
@@ -400,10 +407,10 @@ fn records() -> Vec<u8> {
         record(
             3,
             0,
-            &[longs(&[7 | tid << 32]), name.to_vec(), end(time, 0)].concat(),
+            &[longs(&[7 | (tid << 32)]), name.to_vec(), end(time, 0)].concat(),
         )
     };
-    let mut map = longs(&[7 | 7 << 32, 0x40_0000, 0x1000, 0, 8, 9, 10, 5 | 2 << 32]);
+    let mut map = longs(&[7 | (7 << 32), 0x40_0000, 0x1000, 0, 8, 9, 10, 5 | (2 << 32)]);
     map.extend_from_slice(b"/bin/one");
     map.extend(longs(&[0]));
     map.extend(end(50, 0));
@@ -463,7 +470,7 @@ pub fn perf_data(is_compressed: bool) -> Vec<u8> {
         0,
         0,
     ]));
-    file.extend(longs(&[1 << 1 | 1 << 3 | 1 << 29, 0, 0, 0]));
+    file.extend(longs(&[(1 << 1) | (1 << 3) | (1 << 29), 0, 0, 0]));
     file.extend(longs(&[1, 2]));
     for (number, attribute) in (0..).zip(attributes) {
         file.extend(attribute);
@@ -473,7 +480,7 @@ pub fn perf_data(is_compressed: bool) -> Vec<u8> {
     file.extend(&data);
     let tracing = tracing_data();
     let host = [&8_u32.to_le_bytes()[..], b"box\0\0\0\0\0"].concat();
-    let clock = [longs(&[1 | 1 << 32]), longs(&[1_000_000_001_000, 1000])].concat();
+    let clock = [longs(&[1 | (1 << 32)]), longs(&[1_000_000_001_000, 1000])].concat();
     let mut at = (file.len() + 3 * 16) as u64;
     for section in [&tracing, &host, &clock] {
         file.extend(longs(&[at, section.len() as u64]));

@@ -121,11 +121,6 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl<'a> Page<'a> {
-    /// The time of the last record, or that of the sub-buffer.
-    pub fn time(&self) -> u64 {
-        self.time
-    }
-
     /// The place in the sub-buffer of the next record.
     pub fn at(&self) -> usize {
         self.data + self.at

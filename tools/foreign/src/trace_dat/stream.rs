@@ -298,16 +298,13 @@ impl StreamPackets {
             if page.missed != Missed::None && self.at > first {
                 break;
             }
-            if begin.is_none() {
+            if self.at == first {
                 match page.missed {
                     Missed::None => {}
                     Missed::Events(count) => self.chain.lost_events(count),
                     // The loss is shown, without a number.
                     Missed::Unknown => self.chain.lost_packets(1),
                 }
-                let time = time(self.plan.tsc, page.time()).max(self.chain.end());
-                self.content.start(time);
-                begin = Some(time);
             }
             loop {
                 let (at, before) = (page.at(), self.content.bytes.len());
@@ -316,6 +313,12 @@ impl StreamPackets {
                     Ok(None) => break,
                     Ok(Some((time_, record))) => {
                         let time = time(self.plan.tsc, time_);
+                        // The sub-buffer's own time may be much earlier.
+                        if begin.is_none() {
+                            let time = time.max(self.chain.end());
+                            self.content.start(time);
+                            begin = Some(time);
+                        }
                         event(&self.plan.events, time, record, &mut self.content)
                     }
                     Err(what) => Err(what),

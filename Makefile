@@ -39,6 +39,9 @@ deb: ## build the Debian packages: commands, modules' source; with KERNEL also i
 repo: deb ## make a repository for apt of the packages, as files (build/repo)
 	@scripts/repo
 
+sysext: deb ## make an image for systemd-sysext, for a machine whose /usr is read-only; needs KERNEL
+	@scripts/sysext
+
 install: ## install modules, tools, man pages and systemd units (DESTDIR, PREFIX)
 	@scripts/module install
 	@scripts/tools install
@@ -55,4 +58,4 @@ help: ## print this list
 	@echo '  ARCH=arm64     build for and test on arm64, in QEMU (see Documentation/arm64.md)'
 	@echo '  RTRACE_CACHE   where the build root, kernels and guest image are kept ($$HOME/.cache/rtrace)'
 
-.PHONY: all module events tools demo test verify test-kernels check bench deb repo install clean help
+.PHONY: all module events tools demo test verify test-kernels check bench deb repo sysext install clean help

@@ -185,6 +185,22 @@ fn a_package_of_modules_is_named_for_its_kernel() {
 }
 
 #[test]
+fn a_system_extension_has_the_modules_of_one_kernel() {
+    let with = |kernel: &str| {
+        first(|machine| {
+            machine.without_module().unwrap();
+            let conf = include_str!("../../../packaging/extension/modprobe.conf");
+            let conf = conf.replace("@RELEASE@", kernel);
+            let path = "usr/lib/modprobe.d/rtrace.conf";
+            machine.write(path, conf).unwrap();
+        })
+    };
+    is(with(RELEASE), "module", "modprobe rtrace");
+    let fix = format!("make sysext KERNEL={RELEASE}");
+    is(with("6.12.117+deb13-amd64"), "extension", &fix);
+}
+
+#[test]
 fn secure_boot_needs_a_key() {
     let secure = |machine: &Machine| {
         machine.variable("SecureBoot", &[1]).unwrap();

@@ -116,6 +116,9 @@ impl Machine {
 
     /// Whether modprobe finds the module for this kernel.
     pub fn is_installed(&self) -> bool {
+        if self.extension().as_ref() == Some(&self.release) {
+            return true;
+        }
         let known = self.text(format!("/lib/modules/{}/modules.dep", self.release));
         let known = known.unwrap_or_default();
         let mut modules = known.lines().filter_map(|line| line.split(':').next());
@@ -123,6 +126,13 @@ impl Machine {
             let file = module.rsplit('/').next().unwrap_or(module);
             file == "rtrace.ko" || file.starts_with("rtrace.ko.")
         })
+    }
+
+    /// The kernel that the modules of the merged system extension (scripts/sysext) are for.
+    pub fn extension(&self) -> Option<String> {
+        let commands = self.text("/usr/lib/modprobe.d/rtrace.conf")?;
+        let (_, path) = commands.split_once("insmod /usr/lib/modules/")?;
+        Some(path.split_once('/')?.0.to_owned())
     }
 
     /// The package with the compiled modules for this kernel, if a repository of apt has it.

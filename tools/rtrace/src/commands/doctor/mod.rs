@@ -98,7 +98,12 @@ pub fn doctor(place: &Place, args: &DoctorArgs) -> anyhow::Result<Code> {
         ("kernel", kernel(&machine)),
     ];
     let is_there = machine.is_loaded() || machine.is_installed();
-    if let Some(package) = machine.modules_package().filter(|_| !is_there) {
+    let extension = machine.extension().filter(|_| !is_there);
+    if let Some(kernel) = &extension {
+        let other = format!("the system extension has the modules for {kernel} only");
+        let fix = format!("make sysext KERNEL={}", machine.release);
+        checks.push(("extension", Bad(other, fix)));
+    } else if let Some(package) = machine.modules_package().filter(|_| !is_there) {
         let missing = format!("apt knows the package {package}, which is not installed");
         let fix = format!("apt install {package}");
         checks.push(("package", Bad(missing, fix)));

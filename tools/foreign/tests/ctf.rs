@@ -61,7 +61,7 @@ fn lttngs_kernel_traces_have_rtraces_names_in_both_orders_of_bytes() {
             ..packet(1000, 1 << 40)
         };
         let far = 1000 + (5 << 32);
-        let events: [(u64, u64, &dyn Fn(&mut Bits)); 4] = [
+        let events: [Written<'_>; 4] = [
             (0, 1001, &switch),
             (1, 1002, &issue),
             (70_000, 1003, &softirq),
@@ -125,7 +125,7 @@ fn losses_are_counted_where_they_are() {
 fn a_large_packet_is_read_in_parts_and_each_part_alone() {
     let dir = tempdir().unwrap();
     let text = lttng_text("le", "compact", SWITCH);
-    let events: Vec<(u64, u64, &dyn Fn(&mut Bits))> = (0..30_000)
+    let events: Vec<Written<'_>> = (0..30_000)
         .map(|at| (0, 1000 + at, &switch as &dyn Fn(&mut Bits)))
         .collect();
     let bytes = packet(1000, 50_000).bytes(&events, 17);
@@ -353,7 +353,7 @@ fn every_type_is_read_in_both_orders_of_bits() {
             is_compact: false,
             ..packet(1000, 2000)
         };
-        let events: [(u64, u64, &dyn Fn(&mut Bits)); 2] = [
+        let events: [Written<'_>; 2] = [
             (0, 1001, &|bits| every_type(bits, 0)),
             (0, 1002, &|bits| every_type(bits, 1)),
         ];
@@ -543,10 +543,9 @@ fn more(bits: &mut Bits) {
 #[test]
 fn a_description_in_json_is_read() {
     let dir = tempdir().unwrap();
-    let text: String = JSON
-        .iter()
-        .map(|fragment| format!("\x1e{fragment}\n"))
-        .collect();
+    let text = JSON.iter().fold(String::new(), |text, fragment| {
+        text + "\x1e" + fragment + "\n"
+    });
     let bytes = packet(1000, 1 << 40).bytes(&[(0, 1001, &switch), (70_000, 1002, &more)], 0);
     write(dir.path(), text.as_bytes(), &[("channel0_3", bytes)]);
     let all = read(dir.path()).unwrap();
@@ -601,7 +600,7 @@ fn no_changed_byte_causes_a_panic() {
         "compact",
         &(SWITCH.replace("id = 0; stream_id", "id = 2; stream_id") + TYPES),
     );
-    let events: [(u64, u64, &dyn Fn(&mut Bits)); 3] = [
+    let events: [Written<'_>; 3] = [
         (0, 1001, &|bits| every_type(bits, 0)),
         (1, 1002, &issue),
         (0, 1003, &|bits| every_type(bits, 1)),

@@ -45,7 +45,7 @@ impl Bits {
     pub fn put(&mut self, value: u64, bits: usize) {
         for place in 0..bits {
             let bit = if self.is_big { bits - 1 - place } else { place };
-            self.bits.push(value >> bit & 1 != 0);
+            self.bits.push((value >> bit) & 1 != 0);
         }
     }
 
@@ -83,7 +83,7 @@ impl Bits {
             };
             order
                 .into_iter()
-                .fold(0, |byte, bit| byte << 1 | u8::from(*bit))
+                .fold(0, |byte, bit| (byte << 1) | u8::from(*bit))
         });
         bytes.collect()
     }
@@ -107,6 +107,9 @@ pub fn packetized(text: &str, is_big: bool) -> Vec<u8> {
     }
     all
 }
+
+/// An event to write: its id, its time, and the function that writes its fields.
+pub type Written<'a> = (u64, u64, &'a dyn Fn(&mut Bits));
 
 /// An event that was read: its time, name, and fields as text.
 pub type Read = (u64, String, Vec<(String, String)>);
@@ -257,7 +260,7 @@ const SIZES: usize = 8 * (24 + 16);
 
 impl Packet {
     /// The packet with these events: an id, a time, and the function that writes the fields.
-    pub fn bytes(&self, events: &[(u64, u64, &dyn Fn(&mut Bits))], padding: usize) -> Vec<u8> {
+    pub fn bytes(&self, events: &[Written<'_>], padding: usize) -> Vec<u8> {
         let mut bits = Bits::new(self.is_big);
         bits.put(0xC1FC_1FC1, 32);
         bits.bytes(&uuid());
@@ -270,7 +273,7 @@ impl Packet {
         for (id, time, fields) in events {
             bits.align(8);
             let (id_bits, time_bits) = if self.is_compact { (5, 27) } else { (16, 32) };
-            if time - last >> time_bits == 0 && *id < (1 << id_bits) - 1 {
+            if (time - last) >> time_bits == 0 && *id < (1 << id_bits) - 1 {
                 bits.put(*id, id_bits);
                 bits.put(*time, time_bits);
             } else {

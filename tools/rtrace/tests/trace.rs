@@ -227,6 +227,11 @@ fn errors_say_what_and_where() {
         .assert()
         .code(125)
         .stderr(contains("nowhere").and(contains("cannot read")));
+    let file = dir.path().join("notes.txt");
+    fs::write(&file, "not a trace\n").unwrap();
+    trace(&file, &[]).assert().code(125).stderr(contains(
+        "notes.txt is not a trace: the file has none of the formats",
+    ));
     for number in ["1", "2"] {
         let place = dir.path().join("snapshots").join(number);
         fs::create_dir_all(&place).unwrap();

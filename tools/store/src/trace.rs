@@ -45,6 +45,10 @@ impl Trace {
         match is_own(dir)? {
             false => match foreign::open(dir)? {
                 Some(opened) => Ok(Self::of_foreign(opened)),
+                None if dir.is_file() => Err(not_a_trace(
+                    dir,
+                    "the file has none of the formats that rtrace reads",
+                )),
                 None => Self::open_own(dir),
             },
             true => Self::open_own(dir),
@@ -73,9 +77,7 @@ impl Trace {
                     "it holds snapshots, each a trace: {0}/1 to {0}/{newest}; give one of them",
                     dir.display()
                 );
-                return Err(Error::system(format!("{} is not a trace", dir.display()))(
-                    io::Error::other(why),
-                ));
+                return Err(not_a_trace(dir, &why));
             }
             return Self::open_one(dir, describe(dir)?);
         }
@@ -223,6 +225,12 @@ pub fn areas(dir: &Path, uuid: Uuid) -> Result<Areas> {
         dirs = Chunks::list(dir)?.parts(dir);
     }
     Areas::find(&dirs, uuid)
+}
+
+/// The refusal of a path, with its reason.
+fn not_a_trace(path: &Path, why: &str) -> Error {
+    let what = format!("{} is not a trace", path.display());
+    Error::system(what)(io::Error::other(why))
 }
 
 /// The number of the newest snapshot in a directory that `rtrace record --snapshot-on` wrote.

@@ -17,6 +17,18 @@ use std::sync::Arc;
 use system::{Error, Result};
 use uuid::Uuid;
 
+/// The begin of a description that rtrace writes.
+const OWN_BEGIN: &str =
+    "/* CTF 1.8 */\n\ntypealias integer { size = 8; align = 8; signed = false; } := uint8_t;";
+
+/// The entry of the environment that only rtrace writes.
+const OWN_VERSION: &str = "rtrace_version";
+
+/// Returns whether a description is of a trace of rtrace.
+pub fn is_own(text: &[u8]) -> bool {
+    text.starts_with(OWN_BEGIN.as_bytes()) || memmem::find(text, OWN_VERSION.as_bytes()).is_some()
+}
+
 /// The contents of the `metadata` file.
 #[derive(Clone, Debug)]
 pub struct Metadata {

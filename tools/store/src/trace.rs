@@ -5,7 +5,6 @@
 use crate::chunks::Chunks;
 use crate::recording::Recording;
 use ctf::{name_of, Areas, Damage, Merge, Metadata, METADATA};
-use memchr::memmem;
 use rtrace_abi::tsdl;
 use std::ffi::OsStr;
 use std::fs;
@@ -198,18 +197,10 @@ fn is_own(path: &Path) -> Result<bool> {
     let file = path.join(METADATA);
     if file.exists() {
         let text = regular_file::read(&file).map_err(Error::read(&file))?;
-        let is_begin = text.starts_with(BEGIN.as_bytes());
-        return Ok(is_begin || memmem::find(&text, VERSION.as_bytes()).is_some());
+        return Ok(ctf::is_own(&text));
     }
     Ok(!path.exists() || path.is_dir() && !Chunks::list(path)?.parts(path).is_empty())
 }
-
-/// The begin of a description that rtrace writes.
-const BEGIN: &str =
-    "/* CTF 1.8 */\n\ntypealias integer { size = 8; align = 8; signed = false; } := uint8_t;";
-
-/// The entry of the environment that only rtrace writes.
-const VERSION: &str = "rtrace_version";
 
 /// The description of the trace in `dir`, and its parts that cannot be read.
 fn describe(dir: &Path) -> Result<(Metadata, Vec<Damage>)> {

@@ -31,6 +31,10 @@ pub(super) fn traces(dir: &Path) -> Result<Vec<Found>> {
     for dir in dirs {
         let path = dir.join(METADATA);
         let bytes = regular_file::read(&path).map_err(Error::read(&path))?;
+        // A directory of traces of rtrace is no trace.
+        if ctf::is_own(&bytes) {
+            continue;
+        }
         let described = super::describe(&dir, &bytes)?;
         let uuid = described.description.uuid;
         let is_same =

@@ -6,8 +6,10 @@
 //! a while. So a [snapshot](Snapshot) counts for a module only if the module was loaded before the snapshot began, and
 //! was still there when it ended.
 
-use super::kernel::{kallsyms, live_modules, owners, Image, Kernel, KernelSymbol, Owner};
+use super::kernel::{live_modules, owners, Image, Kernel, KernelSymbol, Owner, KALLSYMS};
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
 
 /// The code so far. Times are those of the changes.
 #[derive(Debug, Default)]
@@ -28,11 +30,20 @@ struct Piece {
     functions: Option<Vec<KernelSymbol>>,
 }
 
+impl Piece {
+    /// Whether the code was there from the begin to the end of the snapshot.
+    fn spans(&self, snapshot: &Snapshot) -> bool {
+        self.from <= snapshot.from && snapshot.until < self.until
+    }
+}
+
 /// The functions that the kernel had at a moment.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// The time of its begin.
+    /// The time at which it began.
     from: u64,
+    /// The time at which it ended.
+    until: u64,
     /// The modules whose initialisation was over.
     live: HashSet<String>,
     text: String,
@@ -41,10 +52,19 @@ pub struct Snapshot {
 impl Snapshot {
     /// Reads the functions. `now` is the time of the changes.
     pub fn read(now: impl Fn() -> u64) -> Self {
+        let live = live_modules();
+        let from = now();
+        let mut text = String::new();
+        let file = File::open(KALLSYMS);
+        // Without the right to read, there are no functions.
+        let _ = file.as_ref().map(|mut file| file.read_to_string(&mut text));
+        // The file is still open: who sees it closed knows that the snapshot is over.
+        let until = now();
         Self {
-            live: live_modules(),
-            from: now(),
-            text: kallsyms(),
+            from,
+            until,
+            live,
+            text,
         }
     }
 }
@@ -85,7 +105,7 @@ impl History {
         pieces.find(|piece| piece.owner == *owner)
     }
 
-    /// Adds a snapshot, after all changes that happened before its end.
+    /// Adds a snapshot, after all changes that happened before its end. Later changes may have been added, too.
     pub fn add(&mut self, snapshot: &Snapshot) {
         let is_first = !std::mem::replace(&mut self.has_snapshot, true);
         for (owner, functions) in snapshot.owners(is_first) {
@@ -94,12 +114,13 @@ impl History {
                 Owner::Kernel | Owner::Made(_) => true,
             };
             match self.last(&owner) {
-                Some(piece) if piece.until == u64::MAX && piece.functions.is_none() => {
-                    if is_ready && piece.from <= snapshot.from {
-                        piece.functions = Some(functions);
+                Some(_) => {
+                    let mut pieces = self.pieces.iter_mut();
+                    let piece = pieces.find(|piece| piece.owner == owner && piece.spans(snapshot));
+                    if let Some(piece) = piece.filter(|_| is_ready) {
+                        piece.functions.get_or_insert(functions);
                     }
                 }
-                Some(_) => {}
                 None => self.pieces.push(Piece {
                     owner,
                     from: if is_first { 0 } else { snapshot.from },
@@ -160,9 +181,11 @@ impl Snapshot {
 mod tests {
     use super::*;
 
+    /// A snapshot that takes a nanosecond.
     fn snapshot(from: u64, live: &[&str], text: &str) -> Snapshot {
         Snapshot {
             from,
+            until: from + 1,
             live: live.iter().map(|&name| name.to_owned()).collect(),
             text: text.to_owned(),
         }
@@ -214,6 +237,22 @@ mod tests {
         // Its initialisation is not over.
         history.add(&snapshot(8, &[], ONE));
         assert_eq!(names(&history.end(none), 0xc000), [None; 4]);
+    }
+
+    #[test]
+    fn a_module_that_goes_after_its_snapshot_keeps_its_names() {
+        let mut history = History::default();
+        history.add(&snapshot(0, &[], ""));
+        history.load(5, module("one"), None);
+        let read = snapshot(8, &["one"], ONE);
+        // Both changes happened after the snapshot, and were reported before it is added.
+        history.unload(15, &module("one"));
+        history.load(25, module("one"), None);
+        history.add(&read);
+        assert_eq!(
+            names(&history.end(none), 0xc000),
+            [None, Some("one"), None, None]
+        );
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Kernel {
         if !is_running(metadata) {
             return Self::default();
         }
-        let owners = owners(&kallsyms());
+        let owners = owners(&fs::read_to_string(KALLSYMS).unwrap_or_default());
         if owners.is_empty() {
             say("/proc/kallsyms shows no addresses: run as root to see names of kernel functions");
         }
@@ -143,10 +143,8 @@ pub enum Owner {
     Made(u64),
 }
 
-/// The text of `/proc/kallsyms`; empty if it cannot be read.
-pub fn kallsyms() -> String {
-    fs::read_to_string("/proc/kallsyms").unwrap_or_default()
-}
+/// The file with the kernel's functions.
+pub const KALLSYMS: &str = "/proc/kallsyms";
 
 /// A line of `/proc/kallsyms`.
 struct Line<'a> {

@@ -30,5 +30,12 @@ event! {
         code: i32 = info.code(),
         sa_handler: Hex = Hex::new(action.handler()),
         sa_flags: Hex = Hex::new(action.flags()),
+        pid: i32 = info.origin(sig).pid,
+        uid: u32 = info.origin(sig).uid,
+        status: i32 = info.origin(sig).status,
+        addr: Hex = Hex::new(info.origin(sig).addr),
+        value: Hex = Hex::new(info.origin(sig).value),
+        utime: i64 = info.origin(sig).utime,
+        stime: i64 = info.origin(sig).stime,
     }
 }

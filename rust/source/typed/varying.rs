@@ -15,6 +15,7 @@ event! {
         tid: i32 = task.tid(),
         prio: i32 = task.prio(),
         group_dead: u8 = group_dead.into(),
+        exit_code: i32 = task.exit_code(),
     }
 }
 
@@ -28,6 +29,7 @@ event! {
         tid: i32 = task.tid(),
         prio: i32 = task.prio(),
         group_dead: u8 = task.is_group_dead().into(),
+        exit_code: i32 = task.exit_code(),
     }
 }
 

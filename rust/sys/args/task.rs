@@ -111,6 +111,12 @@ impl Task {
         self.number(TaskNumber::CPU)
     }
 
+    /// The status with which it ends, as wait(2) tells it.
+    #[inline(always)]
+    pub(crate) fn exit_code(&self) -> i32 {
+        self.number(TaskNumber::EXIT_CODE)
+    }
+
     /// Number of its calls whose returns were not traced for lack of room.
     #[inline(always)]
     pub(crate) fn graph_overrun(&self) -> u32 {

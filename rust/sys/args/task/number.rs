@@ -39,6 +39,8 @@ impl TaskNumber {
     /// -20 to 19.
     pub(crate) const NICE: Self = Self::new(offset_of!(task_struct, static_prio), 120);
 
+    /// The status with which the task ends, as wait(2) tells it.
+    pub(crate) const EXIT_CODE: Self = Self::new(offset_of!(task_struct, exit_code), 0);
     /// Number of calls whose returns were not traced, because too many were running.
     pub(crate) const GRAPH_OVERRUN: Self = Self::new(offset_of!(task_struct, trace_overrun), 0);
 

@@ -118,14 +118,21 @@ impl<const N: usize> UserBytes<N> {
     /// Reads the text at `address`, up to its NUL. [`None`]: it cannot be read, or there is no room for it and its NUL. May
     /// fault and sleep.
     pub(crate) fn read_text(&mut self, address: u64) -> Option<&[u8]> {
+        self.read_begin_of_text(address)
+            .filter(|text| text.len() < N)
+    }
+
+    /// Reads the text at `address`, up to its NUL, or its first `N` bytes. [`None`]: it cannot be read. May fault and
+    /// sleep.
+    pub(crate) fn read_begin_of_text(&mut self, address: u64) -> Option<&[u8]> {
         let to = self.0.as_mut_ptr().cast::<u8>();
         // SAFETY:
         // - There is room for `N` bytes.
         // - rtrace_copy_text() checks the address. It returns the number of bytes before the NUL, all of which it has
-        //   written, or an error, or `N` if there is no NUL.
+        //   written, or an error, or `N` if there is no NUL among the `N` bytes that it has written.
         unsafe {
             let copied = bindings::rtrace_copy_text(to.cast(), address, N);
-            let len = usize::try_from(copied).ok().filter(|len| *len < N)?;
+            let len = usize::try_from(copied).ok().filter(|len| *len <= N)?;
             Some(core::slice::from_raw_parts(to, len))
         }
     }

@@ -11,3 +11,10 @@ pub const COMPAT: &str = include_str!("compat.txt");
 
 /// Offset of the data in a `struct epoll_event`. The structure has padding before them.
 pub const EPOLL_DATA: usize = 8;
+
+/// Offset of the mode in a `struct stat`.
+pub const STAT_MODE: usize = 16;
+/// Offset of the device that the file is.
+pub const STAT_RDEV: usize = 32;
+/// Offset of the file's size.
+pub const STAT_SIZE: usize = 48;

@@ -14,6 +14,9 @@
 //! | `string` | the text of a path or a name |
 //! | `peer`, `own` | an address in user space, and the socket address there: the peer's, or the socket's own |
 //! | `timespec`, `timeval`, `itimerspec`, `filetimes` | an address in user space, and the times there |
+//! | `sigset`, `sigaction`, `rlimit`, `clone_args`, `open_how` | an address in user space, and the structure there |
+//! | `argv` | an address in user space, and the texts of a program's arguments |
+//! | `envp` | an address in user space, and the number of environment variables there |
 //! | `epoll` | an address in user space, and the events and the data there |
 //! | `pollset` | a user-space address, and the first descriptors with requested events; at exit the returned events |
 //! | `readset`, `writeset`, `exceptset` | a user-space address, the set's first descriptors; at exit the ready ones |
@@ -23,6 +26,10 @@
 //! | `connected` | an address in user space; at the exit the socket address there |
 //! | `sender`, `name` | as `out`, and the socket address there: another socket's, or the socket's own |
 //! | `epolled` | as `out`, and the reports for the first descriptors |
+//! | `filled_timespec`, `filled_sigset`, `filled_sigaction`, `filled_rlimit` | as `out`, and the structure there |
+//! | `filled_pair`, `status` | as `out`, and the two integers there, or the one |
+//! | `filled_text` | as `out`, and the text there, whose length is the call's result |
+//! | `stat`, `statx` | as `out`, and some attributes of the file |
 //!
 //! Data from user space follows all numbers. Data that cannot be read, or that was not written because the call
 //! failed, is 0 or empty.
@@ -228,30 +235,97 @@ macro_rules! kind {
     ($arg:ident epolled) => {
         $crate::source::syscall::kinds::EPOLLED
     };
+    ($arg:ident argv) => {
+        $crate::source::syscall::kinds::ARGUMENTS
+    };
+    ($arg:ident envp) => {
+        $crate::source::syscall::kinds::ENVIRONMENT
+    };
+    ($arg:ident status) => {
+        $crate::source::syscall::kinds::STATUS
+    };
+    ($arg:ident stat) => {
+        $crate::source::syscall::kinds::STAT
+    };
+    ($arg:ident statx) => {
+        $crate::source::syscall::kinds::STATX
+    };
     ($arg:ident timespec) => {
-        $crate::source::syscall::describe::words!(2, $arg, "_sec", "_nsec")
+        $crate::source::syscall::describe::structure!(given 16, $arg, "_sec": signed 64,
+            "_nsec": signed 64)
+    };
+    ($arg:ident filled_timespec) => {
+        $crate::source::syscall::describe::structure!(filled_out 16, $arg, "_sec": signed 64,
+            "_nsec": signed 64)
     };
     ($arg:ident timeval) => {
-        $crate::source::syscall::describe::words!(2, $arg, "_sec", "_usec")
+        $crate::source::syscall::describe::structure!(given 16, $arg, "_sec": signed 64,
+            "_usec": signed 64)
     };
     ($arg:ident itimerspec) => {
-        $crate::source::syscall::describe::words!(
-            4,
-            $arg,
-            "_interval_sec",
-            "_interval_nsec",
-            "_value_sec",
-            "_value_nsec"
-        )
+        $crate::source::syscall::describe::structure!(given 32, $arg, "_interval_sec": signed 64,
+            "_interval_nsec": signed 64,
+            "_value_sec": signed 64,
+            "_value_nsec": signed 64)
     };
     ($arg:ident filetimes) => {
-        $crate::source::syscall::describe::words!(
-            4,
-            $arg,
-            "_access_sec",
-            "_access_nsec",
-            "_modify_sec",
-            "_modify_nsec"
+        $crate::source::syscall::describe::structure!(given 32, $arg, "_access_sec": signed 64,
+            "_access_nsec": signed 64,
+            "_modify_sec": signed 64,
+            "_modify_nsec": signed 64)
+    };
+    ($arg:ident sigset) => {
+        $crate::source::syscall::describe::structure!(given 8, $arg, "_set": hex 64)
+    };
+    ($arg:ident filled_sigset) => {
+        $crate::source::syscall::describe::structure!(filled_out 8, $arg, "_set": hex 64)
+    };
+    ($arg:ident sigaction) => {
+        $crate::source::syscall::describe::structure!(given 32, $arg, "_handler": hex 64,
+            "_flags": hex 64,
+            "_restorer": hex 64,
+            "_mask": hex 64)
+    };
+    ($arg:ident filled_sigaction) => {
+        $crate::source::syscall::describe::structure!(filled_out 32, $arg, "_handler": hex 64,
+            "_flags": hex 64,
+            "_restorer": hex 64,
+            "_mask": hex 64)
+    };
+    ($arg:ident rlimit) => {
+        $crate::source::syscall::describe::structure!(given 16, $arg, "_cur": unsigned 64,
+            "_max": unsigned 64)
+    };
+    ($arg:ident filled_rlimit) => {
+        $crate::source::syscall::describe::structure!(filled_out 16, $arg, "_cur": unsigned 64,
+            "_max": unsigned 64)
+    };
+    ($arg:ident filled_pair) => {
+        $crate::source::syscall::describe::structure!(filled_out 8, $arg, "_0": signed 32,
+            "_1": signed 32)
+    };
+    ($arg:ident clone_args) => {
+        $crate::source::syscall::describe::structure!(given 64, $arg, "_flags": hex 64,
+            "_pidfd": hex 64,
+            "_child_tid": hex 64,
+            "_parent_tid": hex 64,
+            "_exit_signal": hex 64,
+            "_stack": hex 64,
+            "_stack_size": hex 64,
+            "_tls": hex 64)
+    };
+    ($arg:ident open_how) => {
+        $crate::source::syscall::describe::structure!(given 24, $arg, "_flags": hex 64,
+            "_mode": hex 64,
+            "_resolve": hex 64)
+    };
+    ($arg:ident filled_text) => {
+        $crate::source::syscall::kinds::filled_out(
+            $crate::source::syscall::pointed::Pointed::FilledText,
+            &[$crate::abi::schema::Field::new(
+                concat!(stringify!($arg), "_text"),
+                $crate::abi::schema::FieldType::String,
+            )],
         )
     };
     ($arg:ident epoll) => {
@@ -286,18 +360,19 @@ macro_rules! kind {
 }
 pub(crate) use kind;
 
-macro_rules! words {
-    ($count:literal, $arg:ident, $($name:literal),*) => {
-        $crate::source::syscall::kinds::given(
-            $crate::source::syscall::pointed::Pointed::Words($count),
+/// A structure of this size. Its fields are named after the argument.
+macro_rules! structure {
+    ($side:ident $size:literal, $arg:ident, $($name:literal: $ty:ident $bits:literal),*) => {
+        $crate::source::syscall::kinds::$side(
+            $crate::source::syscall::pointed::Pointed::Bytes($size),
             &[$($crate::abi::schema::Field::new(
                 concat!(stringify!($arg), $name),
-                $crate::abi::schema::FieldType::signed(64),
+                $crate::abi::schema::FieldType::$ty($bits),
             )),*],
         )
     };
 }
-pub(crate) use words;
+pub(crate) use structure;
 
 macro_rules! number {
     (int) => {

@@ -16,6 +16,14 @@ pub(super) const fn given(pointed: Pointed, fields: &'static [Field<'static>]) -
     }
 }
 
+/// An address that the call writes to, recorded at the exit.
+pub(super) const fn filled_out(
+    pointed: Pointed,
+    fields: &'static [Field<'static>],
+) -> ArgumentKind {
+    filled(Direction::Exit, pointed, fields)
+}
+
 /// An address that the call writes to, recorded at `at`.
 const fn filled(
     at: Direction,
@@ -35,6 +43,39 @@ pub(super) const OUT: ArgumentKind = ArgumentKind::Address {
     given: None,
     filled: None,
 };
+
+/// The arguments of a program.
+pub(super) const ARGUMENTS: ArgumentKind =
+    given(Pointed::Arguments, &[Field::new("args", FieldType::String)]);
+/// The environment of a program.
+pub(super) const ENVIRONMENT: ArgumentKind = given(
+    Pointed::Environment,
+    &[Field::new("env_count", FieldType::unsigned(32))],
+);
+/// How a child ended.
+pub(super) const STATUS: ArgumentKind = filled_out(
+    Pointed::Bytes(4),
+    &[Field::new("status", FieldType::signed(32))],
+);
+/// The attributes of a file that are used most.
+pub(super) const STAT: ArgumentKind = filled_out(
+    Pointed::Stat,
+    &[
+        Field::new("st_mode", FieldType::unsigned(32)),
+        Field::new("st_rdev", FieldType::hex(64)),
+        Field::new("st_size", FieldType::signed(64)),
+    ],
+);
+/// The same of statx(2).
+pub(super) const STATX: ArgumentKind = filled_out(
+    Pointed::Statx,
+    &[
+        Field::new("stx_mask", FieldType::hex(32)),
+        Field::new("stx_attributes", FieldType::hex(64)),
+        Field::new("stx_mode", FieldType::unsigned(16)),
+        Field::new("stx_size", FieldType::unsigned(64)),
+    ],
+);
 
 /// A socket address, with this name for its port, and the fields behind it.
 macro_rules! socket_address {

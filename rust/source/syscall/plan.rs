@@ -3,13 +3,13 @@
 //! The plan by which a probe records a system call, computed when the module is compiled.
 
 use super::describe::Call;
-use super::pointed::{Pointed, LEAST_MAX};
+use super::pointed::{Pointed, ARGUMENTS_BYTES, LEAST_MAX};
 use super::{Direction, COMPAT, COMPAT_CALL, KNOWN, SLOTS, UNKNOWN, UNKNOWN_CALL};
 use crate::abi::schema::Field;
 use crate::arch::registers::Register;
 use crate::record::memory::{RecordWriter, Space, Tail};
 use crate::sys::args::Registers;
-use crate::sys::user_data::UserData;
+use crate::sys::user_data::{UserData, PIECE_MAX};
 
 /// The maximum count of numbers in a record: the call's number, and six arguments.
 const MAX_NUMBERS: usize = 7;
@@ -141,14 +141,20 @@ impl Pointers {
             }; MAX_PIECES],
         };
         let mut at = 0;
+        let mut most = 0;
         while at < call.arguments.len() {
             if let Some(pointed) = call.arguments[at].kind.pointed(direction) {
+                most += match pointed {
+                    Pointed::Arguments => ARGUMENTS_BYTES,
+                    _ => PIECE_MAX,
+                };
+                assert!(most <= MAX_PIECES * PIECE_MAX);
                 let is_last = at + 1 == call.arguments.len();
                 pointers.pieces[pointers.count as usize] = Piece {
                     pointed,
                     address: register(call, at),
                     extent: match pointed {
-                        Pointed::EpollEvents => Register::RESULT,
+                        Pointed::EpollEvents | Pointed::FilledText => Register::RESULT,
                         Pointed::DescriptorSet => register(call, 0),
                         _ if is_last => register(call, at),
                         _ => register(call, at + 1),

@@ -3,7 +3,8 @@
 //! The data that an argument points to. It is recorded after all numbers of the call.
 
 use crate::abi::schema::{FieldType, Integer, LabelPlace, Labels};
-use crate::arch::calls::EPOLL_DATA;
+use crate::arch::calls::{EPOLL_DATA, STAT_MODE, STAT_RDEV, STAT_SIZE};
+use crate::record::memory::CUT;
 use crate::sys::user_data::{UserBytes, UserData, PIECE_MAX};
 
 /// The kind of data.
@@ -14,8 +15,8 @@ pub(super) enum Pointed {
     Text,
     /// A `struct sockaddr`; the next argument is its size.
     SocketAddress,
-    /// This number of 64-bit integers: a `struct timespec` has 2, a `struct itimerspec` 4.
-    Words(u8),
+    /// This number of bytes: a structure without padding, whose fields are recorded in their order.
+    Bytes(u8),
     /// A `struct epoll_event`.
     EpollEvent,
     /// As many structs `epoll_event` as the call returned.
@@ -32,6 +33,16 @@ pub(super) enum Pointed {
     Vector,
     /// A `struct msghdr`: a socket address, and structs `iovec`.
     Message,
+    /// As many bytes of a text as the call returned.
+    FilledText,
+    /// The addresses of a program's arguments. The last one is NULL.
+    Arguments,
+    /// The addresses of environment variables. The last one is NULL.
+    Environment,
+    /// A `struct stat`.
+    Stat,
+    /// A `struct statx`.
+    Statx,
 }
 
 /// The names of the address families.
@@ -87,8 +98,21 @@ const SET_MAX: usize = 1024;
 /// Maximum count of recorded descriptors of a set.
 const MEMBERS_MAX: usize = 60;
 
+/// Maximum size of a structure that is recorded as it is: a `struct clone_args` without its last fields.
+const BYTES_MAX: usize = 64;
+/// Maximum size of the list of a program's arguments, with its NUL. It takes two pieces.
+pub(super) const ARGUMENTS_BYTES: usize = 2 * PIECE_MAX;
+/// Bytes for the end of this list: `"..., ...]` and the NUL.
+const ARGUMENTS_END: usize = 11;
+/// Maximum count of environment variables that are counted.
+const VARIABLES_MAX: u32 = 1024;
+/// Bytes of a `struct stat` up to the last recorded field.
+const STAT: usize = STAT_SIZE + 8;
+/// Bytes of a `struct statx` up to the last recorded field.
+const STATX: usize = 48;
+
 /// The maximum of [`Pointed::least`] over all kinds.
-pub(super) const LEAST_MAX: usize = 32;
+pub(super) const LEAST_MAX: usize = BYTES_MAX;
 
 const _: () = {
     // Family and port, two length fields, an IPv6 address, a path, and its NUL.
@@ -103,9 +127,12 @@ impl Pointed {
     /// Minimum number of bytes of the recorded data.
     pub(super) const fn least(self) -> u8 {
         match self {
-            Self::Text => 1,
+            Self::Text | Self::FilledText | Self::Arguments => 1,
+            Self::Environment => 4,
+            Self::Stat => 4 + 8 + 8,
+            Self::Statx => 4 + 8 + 2 + 8,
             Self::SocketAddress | Self::FilledAddress => 2 + 2 + 4 + 4 + 1,
-            Self::Words(count) => count.wrapping_mul(8),
+            Self::Bytes(count) => count,
             Self::EpollEvent => EPOLL_RECORD as u8,
             Self::EpollEvents | Self::PollSet | Self::PollResults => 4 + 4,
             Self::DescriptorSet | Self::Vector => 4,
@@ -128,9 +155,11 @@ impl Pointed {
         match self {
             Self::Text => to.put_text(address),
             Self::SocketAddress => socket_address(address, extent, to),
-            Self::Words(count) => {
-                for place in 0..u64::from(count) {
-                    copy_array::<8, N>(address.wrapping_add(place.wrapping_mul(8)), to);
+            Self::Bytes(count) => {
+                let mut bytes = UserBytes::<BYTES_MAX>::new();
+                match bytes.read(address, count.into()) {
+                    Some(bytes) => to.put(bytes),
+                    None => to.put_zeros::<LEAST_MAX>(count.into()),
                 }
             }
             Self::EpollEvent if EPOLL_EVENT == EPOLL_RECORD => {
@@ -166,6 +195,24 @@ impl Pointed {
             Self::DescriptorSet => descriptor_set(address, extent, to),
             Self::Vector => vector(address, extent, to),
             Self::Message => message(address, to),
+            Self::FilledText => filled_text(address, extent, to),
+            Self::Arguments => arguments(address, to),
+            Self::Environment => to.put(&count_variables(address).to_ne_bytes()),
+            Self::Stat => {
+                let mut bytes = UserBytes::<STAT>::new();
+                let stat = bytes.read(address, STAT).unwrap_or(&[]);
+                to.put(&column::<STAT_MODE, 4>(stat));
+                to.put(&column::<STAT_RDEV, 8>(stat));
+                to.put(&column::<STAT_SIZE, 8>(stat));
+            }
+            Self::Statx => {
+                let mut bytes = UserBytes::<STATX>::new();
+                let statx = bytes.read(address, STATX).unwrap_or(&[]);
+                to.put(&column::<0, 4>(statx));
+                to.put(&column::<8, 8>(statx));
+                to.put(&column::<28, 2>(statx));
+                to.put(&column::<40, 8>(statx));
+            }
         }
     }
 }
@@ -273,6 +320,96 @@ fn message<const N: usize>(address: u64, to: &mut UserData<N>) {
     let (parts, count) = (column::<16, 8>(bytes), column::<24, 8>(bytes));
     let count = u64::from_ne_bytes(count).min(MESSAGE_ELEMENTS_MAX as u64);
     vector(u64::from_ne_bytes(parts), count, to);
+}
+
+/// Records a text of `len` bytes, which need not end with a NUL.
+fn filled_text<const N: usize>(address: u64, len: u64, to: &mut UserData<N>) {
+    const MAX: usize = PIECE_MAX - 1;
+    let mut bytes = UserBytes::<MAX>::new();
+    let is_cut = len > MAX as u64;
+    let len = if is_cut { MAX } else { len as usize };
+    let text = bytes.read(address, len).unwrap_or(&[]);
+    let mut parts = text.split(|byte| *byte == 0);
+    let text = parts.next().unwrap_or(&[]);
+    match text.get(..MAX - CUT.len()).filter(|_| is_cut) {
+        Some(begin) => {
+            to.put(begin);
+            to.put(&CUT);
+        }
+        None => to.put(text),
+    }
+    to.put(&[0]);
+}
+
+/// Records the arguments of a program as one text, a list of quoted texts: `["ls", "-l"]`. In them a backslash stands
+/// before each quote and each backslash. `...` stands for what is left out. An empty text: the list cannot be read.
+fn arguments<const N: usize>(address: u64, to: &mut UserData<N>) {
+    let mut left = ARGUMENTS_BYTES - ARGUMENTS_END;
+    let mut at = address;
+    while let Some(argument) = word(at) {
+        if argument == 0 {
+            to.put(if at == address { b"[]" } else { b"]" });
+            break;
+        }
+        to.put(if at == address { b"[" } else { b", " });
+        if left == 0 {
+            to.put(b"...]");
+            break;
+        }
+        to.put(b"\"");
+        let is_whole = quoted(argument, &mut left, to);
+        to.put(if is_whole { b"\"" } else { b"\"..." });
+        // The quotes, the comma and the space.
+        left = left.saturating_sub(4);
+        at = at.wrapping_add(8);
+    }
+    to.put(&[0]);
+}
+
+/// Records a text with backslashes, `left` bytes at most. Returns whether it is complete.
+fn quoted<const N: usize>(address: u64, left: &mut usize, to: &mut UserData<N>) -> bool {
+    /// Bytes that are read at a time.
+    const CHUNK: usize = 128;
+    let mut at = address;
+    let mut bytes = UserBytes::<CHUNK>::new();
+    while let Some(text) = bytes.read_begin_of_text(at) {
+        for byte in text {
+            let escape: &[u8] = match byte {
+                b'"' | b'\\' => b"\\",
+                _ => b"",
+            };
+            let Some(rest) = left.checked_sub(escape.len().wrapping_add(1)) else {
+                *left = 0;
+                return false;
+            };
+            *left = rest;
+            to.put(escape);
+            to.put(&[*byte]);
+        }
+        if text.len() < CHUNK {
+            return true;
+        }
+        at = at.wrapping_add(CHUNK as u64);
+    }
+    false
+}
+
+/// Counts environment variables, [`VARIABLES_MAX`] at most.
+fn count_variables(address: u64) -> u32 {
+    let mut count = 0_u32;
+    let mut at = address;
+    while count < VARIABLES_MAX && word(at).is_some_and(|variable| variable != 0) {
+        count = count.wrapping_add(1);
+        at = at.wrapping_add(8);
+    }
+    count
+}
+
+/// Reads a word of 64 bits.
+fn word(address: u64) -> Option<u64> {
+    let mut bytes = UserBytes::<8>::new();
+    let bytes = bytes.read(address, 8)?.first_chunk()?;
+    Some(u64::from_ne_bytes(*bytes))
 }
 
 /// Records the number of structs, then `LEN` bytes of each struct from offset `AT` on.

@@ -14,11 +14,15 @@ mod calls;
 mod chosen;
 mod error;
 mod meaning;
+mod signals;
 mod tables;
 
 pub use architecture::Architecture;
 pub use calls::{arguments, calls, is_call, is_descriptor, number, position};
 pub use chosen::{chosen, SETS};
 pub use error::{error_name, write_error};
-pub use meaning::Meaning;
-pub use tables::{argument, is_given, result, EPOLL_EVENTS, POLL_EVENTS};
+pub use meaning::{write_end, Meaning};
+pub use signals::{write_origin, Origin};
+pub use tables::{
+    argument, decided, decider, is_given, result, EPOLL_EVENTS, POLL_EVENTS, SA_RESTORER,
+};

@@ -130,7 +130,7 @@ fn a_call_is_one_line() {
             switch((0, "swapper/1"), 0, SHELL)
         ),
         "22:13:20.001520000     1.5 ms sh/7 read(buf: 0x7f00) = 512".to_owned(),
-        "22:13:20.001520000            cc\\x1b1/8 read(buf: 0) <unfinished ...>".to_owned(),
+        "22:13:20.001520000            cc\\x1b1/8 read(buf: NULL) <unfinished ...>".to_owned(),
     ];
     assert_eq!(lines(dir.path(), "10 events recorded, 0 lost"), expected);
 }
@@ -350,7 +350,7 @@ fn a_filter_is_for_the_completed_call() {
     let failed = "openat(dfd: 5 = -1 ENOENT";
     let opened = "openat(dfd: AT_FDCWD = 3";
     let read = "read(buf: 0x7f00 = 512";
-    let unfinished = "read(buf: 0 <unfinished ...>";
+    let unfinished = "read(buf: NULL <unfinished ...>";
     for (options, expected) in [
         (&["-Z"][..], &[failed][..]),
         (&["--failed"], &[failed]),

@@ -21,6 +21,9 @@ use terminal::date::PointInTime;
 /// A line has the local time of the day, the duration of a system call, the thread's name and id, and what happened. A
 /// system call has one line, where it ends. The time is that of its end, so lines stand in order of time.
 ///
+/// With all calls, signals that reach a thread are printed, as `--- SIGTERM {...} ---`, and ends of threads, as `+++
+/// exited with 0 +++`. -e signal_deliver and -e sched_process_exit choose them beside some calls.
+///
 /// A descriptor is followed by its file, if known: from the calls that opened, copied and inherited it, and live from
 /// /proc. For that, calls to close, dup2, dup3, close_range and execve must be among the events (with -e it is enough
 /// to name close).

@@ -338,8 +338,8 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     };
     let (setup, command) = live("");
     let summaries = |setup: &Setup| -> Vec<String> { setup.channels.iter().map(summary).collect() };
-    let expected =
-        "syscalls sched:sched_process_fork sched:sched_process_exit sched:sched_process_exec";
+    let expected = "syscalls sched:sched_process_exit signal:signal_deliver \
+                    sched:sched_process_fork sched:sched_process_exec";
     assert_eq!(
         summaries(&setup),
         [format!("channel0 1Mx4 discard {expected}")]
@@ -365,6 +365,11 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     for words in ["-e openat --summary", "-e openat --filter dfd==3"] {
         let summaries = summaries(&live(words).0);
         assert!(!summaries[0].contains("compat"), "{words}: {summaries:?}");
+    }
+    // Signals and ends of threads are printed with all calls, and not with chosen ones.
+    for words in ["-x read", "-Z", "-c", "-e read", "--filter ret<0"] {
+        let summaries = summaries(&live(words).0);
+        assert!(!summaries[0].contains("signal"), "{words}: {summaries:?}");
     }
     // The events that name the files of descriptors are recorded only where a line uses them.
     assert_eq!(shown("-e openat").unwrap().unprinted, [""; 0]);

@@ -3,6 +3,8 @@
 //! Events as text: names, arguments, contexts and results.
 
 use super::pointed::Pointed;
+use super::structure::{Outcome, Structure};
+use super::told::Told;
 use super::wanted::{CallFilter, Wanted};
 use analysis::descriptors::makes_descriptor;
 use analysis::durations::call_duration;
@@ -29,8 +31,11 @@ pub struct Form {
     contexts: Vec<Field>,
     /// The field with the duration of the call whose return the event is, if it is one.
     duration: Option<usize>,
-    /// The field whose value decides which other arguments the call uses.
-    flags: Option<usize>,
+    /// The field whose value decides the meaning of other arguments, and which of them the call uses.
+    decider: Option<usize>,
+    architecture: Architecture,
+    /// The form of a signal or of the end of a thread.
+    pub told: Option<Told>,
     /// Whether the events have lines.
     pub is_picked: bool,
     /// The filter of the call, if it has one.
@@ -76,6 +81,8 @@ struct Field {
     /// with the address.
     pointed: Option<Pointed>,
     pointed_alone: bool,
+    /// The structure that the field points to, if the record has it.
+    structure: Option<Structure>,
     /// Whether the field is a descriptor of the calling process.
     is_descriptor: bool,
     /// Position among the arguments of the call.
@@ -133,17 +140,31 @@ impl Form {
         for (argument, argument_kind) in call.map_or(&[][..], decode::arguments) {
             let found = match kind {
                 EventKind::Entry(_) => Pointed::given(argument_kind, argument, layout),
-                _ => Pointed::filled(argument_kind, layout),
+                _ => Pointed::filled(argument_kind, argument, layout),
             };
             if let Some(pointed) = found {
                 point(&mut fields, argument, pointed);
+            }
+            let described = (*argument, *argument_kind);
+            let structure = call
+                .and_then(|call| Structure::of(architecture, call, described, layout))
+                .filter(|_| layout.field(argument).is_some());
+            if let Some(structure) = structure {
+                let parts = structure.fields();
+                fields.retain(|field| !parts.contains(&field.number));
+                let mut fields = fields.iter_mut();
+                if let Some(field) = fields.find(|field| field.name == *argument) {
+                    field.structure = Some(structure);
+                }
             }
         }
         Self {
             fields,
             contexts,
             duration,
-            flags: layout.field("flags"),
+            decider: layout.field(call.map_or("flags", decode::decider)),
+            architecture,
+            told: Told::of(layout),
             name,
             kind,
             is_picked: true,
@@ -194,26 +215,68 @@ impl Form {
         bits(event.value(self.duration?))
     }
 
+    /// The value that decides the meaning of other arguments in an event of this form.
+    pub fn decider(&self, event: &Event<'_>) -> Option<u64> {
+        self.decider.and_then(|field| event.value(field)).map(number)
+    }
+
     /// The fields of an event of this form, without the result.
     pub fn arguments(&self, event: &Event<'_>, file_of: &mut FileOf<'_>) -> Vec<Argument> {
-        let flags = self.flags.and_then(|flags| event.value(flags));
-        let flags = flags.map_or(u64::MAX, number);
-        let given = self.fields.iter().filter(|field| match &self.name {
-            CallName::Own(call) if self.kind != EventKind::Event => {
-                decode::is_given(call, &field.name, flags)
+        let decider = self.decider(event);
+        let call = match &self.name {
+            CallName::Own(call) if self.kind != EventKind::Event => Some(call.as_str()),
+            _ => None,
+        };
+        let outcome = match self.kind {
+            EventKind::Exit { ret, .. } => {
+                Outcome::Returned(event.value(ret).map_or(0, number) as i64)
             }
-            _ => true,
-        });
-        given
-            .filter_map(|field| field.argument(|number| event.value(number), file_of))
-            .collect()
+            _ => Outcome::Begun,
+        };
+        let mut arguments = Vec::new();
+        for field in &self.fields {
+            let mut decided = None;
+            if let (Some(call), Some(decider)) = (call, decider) {
+                if !decode::is_given(call, &field.name, decider) {
+                    continue;
+                }
+                decided = decode::decided(self.architecture, call, &field.name, decider);
+            }
+            let values = |number| event.value(number);
+            arguments.extend(field.argument(values, file_of, (decided, outcome)));
+        }
+        arguments
+    }
+
+    /// Writes the result of a call of this name. `decider` is that of its begin.
+    pub fn write_result(
+        &self,
+        out: &mut String,
+        (call, decider): (&str, Option<u64>),
+        ret: Option<Value<'_>>,
+        file_of: &mut FileOf<'_>,
+    ) {
+        let Some(ret) = ret.map(number) else {
+            return out.push('?');
+        };
+        match (decode::result(self.architecture, call, decider), ret as i64) {
+            (_, -4095..=-1) => decode::write_error(out, -(ret as i64)),
+            (Some(meaning), _) => meaning.write(out, ret),
+            (None, ret) => push(out, format_args!("{ret}")),
+        }
+        if makes_descriptor(call) {
+            write_file(out, ret, file_of);
+        }
     }
 
     /// Writes the contexts of an event that are not in the head of its line.
     pub fn write_contexts(&self, out: &mut String, event: &Event<'_>) {
         let contexts = self.contexts.iter();
         let contexts = contexts
-            .filter_map(|field| field.argument(|number| event.context(number), &mut |_| None));
+            .filter_map(|field| {
+                let values = |number| event.context(number);
+                field.argument(values, &mut |_| None, (None, Outcome::Begun))
+            });
         let mut separator = " {";
         for context in contexts {
             out.push_str(separator);
@@ -227,20 +290,24 @@ impl Form {
 }
 
 impl Field {
-    /// The field as text, for the event with these values.
+    /// The field as text, for the event with these values. `decided` is the meaning that another argument decides.
     fn argument<'a>(
         &self,
         values: impl Fn(usize) -> Option<Value<'a>>,
         file_of: &mut FileOf<'_>,
+        (decided, outcome): (Option<Meaning>, Outcome),
     ) -> Option<Argument> {
         let value = values(self.number)?;
         let mut text = format!("{}: ", self.name);
-        match &self.pointed {
-            Some(pointed) if self.pointed_alone && pointed.is_nothing(&values) => return None,
-            Some(pointed) if self.pointed_alone => pointed.write(&mut text, values),
+        match (&self.pointed, &self.structure) {
+            (Some(pointed), _) if self.pointed_alone && pointed.is_nothing(&values) => return None,
+            (Some(pointed), _) if self.pointed_alone => pointed.write(&mut text, values),
             // The address 0 points to no data.
-            Some(pointed) if number(value) != 0 => pointed.write(&mut text, values),
-            _ => write_value(&mut text, value, &self.ty, self.meaning),
+            (Some(pointed), _) if number(value) != 0 => pointed.write(&mut text, values),
+            (_, Some(structure)) if number(value) != 0 => {
+                structure.write(&mut text, number(value), outcome, values);
+            }
+            _ => write_value(&mut text, value, &self.ty, decided.or(self.meaning)),
         }
         if self.is_descriptor {
             write_file(&mut text, number(value), file_of);
@@ -271,6 +338,7 @@ fn fields(layouts: &[FieldLayout], call: Option<&str>, architecture: Architectur
             meaning: call.and_then(|call| decode::argument(architecture, call, &layout.name)),
             pointed: None,
             pointed_alone: false,
+            structure: None,
             is_descriptor: call.is_some_and(|call| decode::is_descriptor(call, &layout.name)),
             position: call
                 .and_then(|call| decode::position(call, &layout.name))
@@ -308,26 +376,6 @@ pub fn write_arguments(out: &mut String, mut arguments: Vec<Argument>) {
         out.push_str(&argument.text);
     }
     out.push(')');
-}
-
-/// Writes the result of a system call.
-pub fn write_result(
-    out: &mut String,
-    call: &str,
-    ret: Option<Value<'_>>,
-    file_of: &mut FileOf<'_>,
-) {
-    let Some(ret) = ret.map(number) else {
-        return out.push('?');
-    };
-    match (decode::result(call), ret as i64) {
-        (_, -4095..=-1) => decode::write_error(out, -(ret as i64)),
-        (Some(meaning), _) => meaning.write(out, ret),
-        (None, ret) => push(out, format_args!("{ret}")),
-    }
-    if makes_descriptor(call) {
-        write_file(out, ret, file_of);
-    }
 }
 
 /// Writes the file that a descriptor stands for, if it is known.
@@ -383,16 +431,24 @@ fn write_integer(out: &mut String, integer: Value<'_>, ty: &Type) {
 /// Writes a text as in a program, with escapes: no byte of it affects a terminal.
 pub(super) fn write_text(out: &mut String, text: &[u8]) {
     out.push('"');
-    write_escaped(out, text);
+    write_escaped(out, text, &['"', '\\', '\n', '\r', '\t']);
     out.push('"');
 }
 
-fn write_escaped(out: &mut String, text: &[u8]) {
+/// Writes a list of texts that are quoted already, with escapes for all other characters that need them.
+pub(super) fn write_list_of_texts(out: &mut String, list: &[u8]) {
+    write_escaped(out, list, &['\n', '\r', '\t']);
+}
+
+fn write_escaped(out: &mut String, text: &[u8], escaped: &[char]) {
     for chunk in text.utf8_chunks() {
         for character in chunk.valid().chars() {
             match character {
                 '\'' => out.push('\''),
-                '"' | '\\' | '\n' | '\r' | '\t' => out.extend(character.escape_default()),
+                character if escaped.contains(&character) => {
+                    out.extend(character.escape_default());
+                }
+                '"' | '\\' => out.push(character),
                 character => printing::push(out, character),
             }
         }

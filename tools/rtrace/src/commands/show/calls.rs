@@ -17,6 +17,8 @@ pub struct PendingCall {
     pub name: String,
     /// The arguments at the begin.
     pub arguments: Vec<Argument>,
+    /// The argument that decides the meaning of the result.
+    pub decider: Option<u64>,
     /// When it began.
     pub since: u64,
     /// The calling task.
@@ -106,6 +108,7 @@ mod tests {
         PendingCall {
             name: name.to_owned(),
             arguments: Vec::new(),
+            decider: None,
             since,
             who: Who {
                 pid: Some(process),

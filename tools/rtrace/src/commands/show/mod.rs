@@ -14,6 +14,8 @@ mod output;
 mod page;
 pub mod paths;
 mod pointed;
+mod structure;
+mod told;
 mod tree;
 mod wanted;
 mod watched;

@@ -22,11 +22,13 @@ const CALLS: &str = "syscalls";
 
 /// Events that are recorded beside system calls and are not printed. They say from which process a process inherits
 /// descriptors, that a process ends, and which thread continues when a process executes a program.
-const PROCESSES: [&str; 3] = [
-    "sched_process_fork",
-    "sched_process_exit",
-    "sched_process_exec",
-];
+const PROCESSES: [&str; 3] = ["sched_process_fork", EXIT, "sched_process_exec"];
+
+/// Event of the end of a thread.
+const EXIT: &str = "sched_process_exit";
+
+/// Event of a signal that reaches a thread. It is printed with the system calls, as the end of a thread is.
+const SIGNALS: &str = "signal:signal_deliver";
 
 /// System calls that are recorded and not printed if only some calls are chosen, `close` among them. They too make
 /// descriptors stand for other files.
@@ -110,7 +112,7 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
             *word = call;
         }
     }
-    let unprinted = unprinted(&args);
+    let mut unprinted = unprinted(&args);
     let FunctionArgs {
         functions, graph, ..
     } = &args.choice.functions;
@@ -185,6 +187,12 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
             }
             chosen = Some(patterns);
             let size = args.choice.buffer.unwrap_or(BufferSize::DEFAULT);
+            let are_default = args.choice.events.is_empty() && args.choice.exclude.is_empty();
+            if are_default && !is_filtered && !is_tree && !args.summary_only {
+                unprinted.retain(|name| *name != EXIT);
+                setup.record_also(format!("sched:{EXIT}"));
+                setup.record_also(SIGNALS.to_owned());
+            }
             for name in &unprinted {
                 if !is_call(name) {
                     setup.record_also(format!("sched:{name}"));

@@ -5,7 +5,7 @@
 //! A call stays one line if another thread's line is between its begin and its end. strace cuts the call in two there.
 //! On many CPUs this would cut nearly each call, and a search would not find all of it.
 
-use super::arguments::{write_arguments, write_result, End, EventKind, FileOf, Form};
+use super::arguments::{write_arguments, End, EventKind, FileOf, Form};
 use super::calls::{Begin, Calls, PendingCall};
 use super::output::Output;
 use super::wanted::Values;
@@ -75,6 +75,14 @@ impl Page {
                 if !is_wanted {
                     return;
                 }
+                if let Some(told) = &form.told {
+                    if let Some(text) = told.text(event) {
+                        self.head("", &who);
+                        self.output.text.push_str(&text);
+                        self.close(form, event);
+                    }
+                    return;
+                }
                 let took = form.duration_ns(event).map(duration);
                 self.head(took.as_deref().unwrap_or_default(), &who);
                 self.output.text.push_str(&form.name(event));
@@ -117,6 +125,7 @@ impl Page {
         let mut call = PendingCall {
             name: form.name(event).into_owned(),
             arguments: form.arguments(event, file_of),
+            decider: form.decider(event),
             since: event.timestamp,
             who,
             wanted: form.wanted.clone(),
@@ -182,6 +191,10 @@ impl Page {
             return;
         }
         let mut arguments = form.arguments(event, file_of);
+        let decider = match &begin {
+            Begin::Known(call) => call.decider,
+            Begin::Other(_) | Begin::Unknown => None,
+        };
         let name = match begin {
             Begin::Known(mut call) => {
                 let took = event.timestamp.saturating_sub(call.since);
@@ -210,7 +223,7 @@ impl Page {
         };
         self.output.text.push_str(" = ");
         let value = ret.and_then(|ret| event.value(ret));
-        write_result(&mut self.output.text, &name, value, file_of);
+        form.write_result(&mut self.output.text, (&name, decider), value, file_of);
         self.close(form, event);
     }
 

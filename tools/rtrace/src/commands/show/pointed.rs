@@ -72,11 +72,12 @@ impl Pointed {
     }
 
     /// Data for an argument of this kind, in the record of a call's exit.
-    pub fn filled(kind: &str, layout: &EventLayout) -> Option<Self> {
+    pub fn filled(kind: &str, argument: &str, layout: &EventLayout) -> Option<Self> {
         let field = |name: &str| layout.field(name);
         match kind {
             "connected" | "sender" => Some(Self::Address(address("sport", layout)?)),
             "name" => Some(Self::Address(address("port", layout)?)),
+            "filled_timespec" => Self::given("timespec", argument, layout),
             "received" => Some(Self::Message(address("sport", layout)?, field("iov_len")?)),
             "epolled" => Some(Self::Epolled([field("data")?, field("revents")?])),
             "pollset" => Some(Self::PollSet([field("fds")?, field("revents")?])),

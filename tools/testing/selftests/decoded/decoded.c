@@ -224,7 +224,6 @@ static void signals(void)
 	call(rt_sigprocmask, SIG_SETMASK, &set, NULL, 8);
 	set = 0;
 	call(rt_sigprocmask, SIG_SETMASK, &set, NULL, 8);
-	call(rt_sigprocmask, 7, &set, NULL, 8);
 	call(kill, getpid(), SIGUSR1);
 	call(tgkill, getpid(), getpid(), SIGUSR2);
 	call(kill, getpid(), 0);

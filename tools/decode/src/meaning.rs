@@ -128,8 +128,8 @@ impl Meaning {
                 push(out, format_args!("0{:02o}", number & 0o777));
             }
             Self::Device => {
-                let major = (number >> 8 & 0xfff) | (number >> 32 & 0xffff_f000);
-                let minor = (number & 0xff) | (number >> 12 & 0xffff_ff00);
+                let major = ((number >> 8) & 0xfff) | ((number >> 32) & 0xffff_f000);
+                let minor = (number & 0xff) | ((number >> 12) & 0xffff_ff00);
                 let hex = |number: u64| match number {
                     0 => "0".to_owned(),
                     _ => format!("{number:#x}"),
@@ -140,9 +140,9 @@ impl Meaning {
                 Some(name) => out.push_str(name),
                 None => {
                     let mut direction = String::new();
-                    flags(&mut direction, number >> 30 & 3, DIRECTIONS, None);
+                    flags(&mut direction, (number >> 30) & 3, DIRECTIONS, None);
                     let (kind, number, size) =
-                        (number >> 8 & 0xff, number & 0xff, number >> 16 & 0x3fff);
+                        ((number >> 8) & 0xff, number & 0xff, (number >> 16) & 0x3fff);
                     push(
                         out,
                         format_args!("_IOC({direction}, {kind:#x}, {number:#x}, {size:#x})"),
@@ -215,7 +215,7 @@ fn signal_set(out: &mut String, set: u64) {
     let is_most = u64::from(set.count_ones()) > SIGNALS * 2 / 3;
     let shown = if is_most { !set } else { set };
     out.push_str(if is_most { "~[" } else { "[" });
-    let signals = (1..=SIGNALS).filter(|number| shown >> (number - 1) & 1 != 0);
+    let signals = (1..=SIGNALS).filter(|number| (shown >> (number - 1)) & 1 != 0);
     for (place, number) in signals.enumerate() {
         let mut name = String::new();
         signal(&mut name, number);
@@ -228,10 +228,13 @@ fn signal_set(out: &mut String, set: u64) {
 /// Writes the status of a child by the macros of wait(2).
 fn status(out: &mut String, number: u64) {
     let number = number as u32;
-    let (low, next) = (number & 0x7f, u64::from(number >> 8 & 0xff));
+    let (low, next) = (number & 0x7f, u64::from((number >> 8) & 0xff));
     match (low, number & 0xff) {
         _ if number == 0xffff => out.push_str("{WIFCONTINUED(s)}"),
-        (0, _) => push(out, format_args!("{{WIFEXITED(s) && WEXITSTATUS(s) == {next}}}")),
+        (0, _) => push(
+            out,
+            format_args!("{{WIFEXITED(s) && WEXITSTATUS(s) == {next}}}"),
+        ),
         (_, 0x7f) => {
             out.push_str("{WIFSTOPPED(s) && WSTOPSIG(s) == ");
             signal(out, next);
@@ -240,7 +243,11 @@ fn status(out: &mut String, number: u64) {
         _ => {
             out.push_str("{WIFSIGNALED(s) && WTERMSIG(s) == ");
             signal(out, low.into());
-            out.push_str(if number & 0x80 != 0 { " && WCOREDUMP(s)}" } else { "}" });
+            out.push_str(if number & 0x80 != 0 {
+                " && WCOREDUMP(s)}"
+            } else {
+                "}"
+            });
         }
     }
 }
@@ -248,11 +255,15 @@ fn status(out: &mut String, number: u64) {
 /// Writes how a thread ended, by its status as wait(2) tells it: `exited with 3`, `killed by SIGSEGV (core dumped)`.
 pub fn write_end(out: &mut String, status: u64) {
     match status & 0x7f {
-        0 => push(out, format_args!("exited with {}", status >> 8 & 0xff)),
+        0 => push(out, format_args!("exited with {}", (status >> 8) & 0xff)),
         sent => {
             out.push_str("killed by ");
             signal(out, sent);
-            out.push_str(if status & 0x80 != 0 { " (core dumped)" } else { "" });
+            out.push_str(if status & 0x80 != 0 {
+                " (core dumped)"
+            } else {
+                ""
+            });
         }
     }
 }
@@ -327,7 +338,10 @@ mod tests {
     fn sets_of_signals() {
         for (set, expected) in [
             (0, "[]"),
-            (1 << 1 | 1 << 16 | 1 << 31 | 1 << 33, "[INT CHLD RTMIN RT_2]"),
+            (
+                (1 << 1) | (1 << 16) | (1 << 31) | (1 << 33),
+                "[INT CHLD RTMIN RT_2]",
+            ),
             (u64::MAX, "~[]"),
             (!(1 << 8), "~[KILL]"),
         ] {
@@ -369,7 +383,11 @@ mod tests {
             (Meaning::Address, 0x7f00, "0x7f00"),
             (Meaning::Pointer, 0, "NULL"),
             (Meaning::Hex, 0, "0"),
-            (Meaning::Annotated(&Meaning::Flags(BITS)), 5, "0x5 (flags ONE|FOUR)"),
+            (
+                Meaning::Annotated(&Meaning::Flags(BITS)),
+                5,
+                "0x5 (flags ONE|FOUR)",
+            ),
             (Meaning::Annotated(&Meaning::Flags(BITS)), 0, "0"),
             (Meaning::Handler, 1, "SIG_IGN"),
             (Meaning::FileMode, 0o104755, "S_IFREG|S_ISUID|0755"),
@@ -391,13 +409,21 @@ mod tests {
                 0xc004_5678,
                 "_IOC(_IOC_READ|_IOC_WRITE, 0x56, 0x78, 0x4)",
             ),
-            (Meaning::Status, 0x300, "{WIFEXITED(s) && WEXITSTATUS(s) == 3}"),
+            (
+                Meaning::Status,
+                0x300,
+                "{WIFEXITED(s) && WEXITSTATUS(s) == 3}",
+            ),
             (
                 Meaning::Status,
                 0x8b,
                 "{WIFSIGNALED(s) && WTERMSIG(s) == SIGSEGV && WCOREDUMP(s)}",
             ),
-            (Meaning::Status, 0x137f, "{WIFSTOPPED(s) && WSTOPSIG(s) == SIGSTOP}"),
+            (
+                Meaning::Status,
+                0x137f,
+                "{WIFSTOPPED(s) && WSTOPSIG(s) == SIGSTOP}",
+            ),
             (Meaning::Status, 0xffff, "{WIFCONTINUED(s)}"),
         ] {
             assert_eq!(text(meaning, number), expected);

@@ -241,10 +241,7 @@ mod tests {
                 "{si_signo=SIGTERM, si_code=SI_QUEUE, si_pid=7, si_uid=1000, si_int=9, si_ptr=0x9}",
             ),
             (
-                Origin {
-                    code: 0x80,
-                    ..sent
-                },
+                Origin { code: 0x80, ..sent },
                 "{si_signo=SIGTERM, si_code=SI_KERNEL}",
             ),
             (

@@ -299,10 +299,8 @@ const MEMFD: Meaning = Meaning::Flags(
     MFD_EXEC),
 );
 const RANDOM: Meaning = Meaning::Flags(bits!(GRND_NONBLOCK GRND_RANDOM GRND_INSECURE));
-const WAIT: Meaning = Meaning::Flags(
-    bits!(WNOHANG WEXITED WSTOPPED WCONTINUED WNOWAIT __WCLONE
-    __WALL __WNOTHREAD),
-);
+const WAIT: Meaning = Meaning::Flags(bits!(WNOHANG WEXITED WSTOPPED WCONTINUED WNOWAIT __WCLONE
+    __WALL __WNOTHREAD));
 const WAITID: Meaning = Meaning::Value(values!(P_ALL P_PID P_PGID P_PIDFD));
 const RESOURCE: Meaning = Meaning::Value(values!(RLIMIT_CPU RLIMIT_FSIZE RLIMIT_DATA RLIMIT_STACK
     RLIMIT_CORE RLIMIT_RSS RLIMIT_NPROC RLIMIT_NOFILE RLIMIT_MEMLOCK RLIMIT_AS RLIMIT_LOCKS
@@ -463,7 +461,8 @@ pub fn argument(architecture: Architecture, call: &str, name: &str) -> Option<Me
 fn of_kind(call: &str, name: &str) -> Option<Meaning> {
     /// Kinds of arguments that are no addresses.
     const NUMBERS: [&str; 12] = [
-        "int", "uint", "long", "ulong", "fd", "pid", "mode", "size", "off", "flags", "bits", "string",
+        "int", "uint", "long", "ulong", "fd", "pid", "mode", "size", "off", "flags", "bits",
+        "string",
     ];
     let mut arguments = arguments(call).iter();
     let (_, kind) = arguments.find(|(argument, _)| *argument == name)?;

@@ -6,7 +6,7 @@ Usage: decoded.py PAGE PROGRAM LINES STRACE
        PROGRAM: the path of the program
        LINES, STRACE: the output of rtrace, and that of `strace -f`
 
-Prints each difference; exit status 1 if there is one. A difference that the table names must exist.
+Prints each difference; exit status 1 if there is one.
 """
 
 import collections

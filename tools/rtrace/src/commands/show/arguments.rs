@@ -217,7 +217,9 @@ impl Form {
 
     /// The value that decides the meaning of other arguments in an event of this form.
     pub fn decider(&self, event: &Event<'_>) -> Option<u64> {
-        self.decider.and_then(|field| event.value(field)).map(number)
+        self.decider
+            .and_then(|field| event.value(field))
+            .map(number)
     }
 
     /// The fields of an event of this form, without the result.
@@ -272,11 +274,10 @@ impl Form {
     /// Writes the contexts of an event that are not in the head of its line.
     pub fn write_contexts(&self, out: &mut String, event: &Event<'_>) {
         let contexts = self.contexts.iter();
-        let contexts = contexts
-            .filter_map(|field| {
-                let values = |number| event.context(number);
-                field.argument(values, &mut |_| None, (None, Outcome::Begun))
-            });
+        let contexts = contexts.filter_map(|field| {
+            let values = |number| event.context(number);
+            field.argument(values, &mut |_| None, (None, Outcome::Begun))
+        });
         let mut separator = " {";
         for context in contexts {
             out.push_str(separator);

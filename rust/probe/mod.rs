@@ -301,7 +301,7 @@ impl<'a> Destination<'a> {
     #[inline(always)]
     fn record_made_as<F: Format, T: Tail>(&self, least: usize, make: impl FnOnce() -> T) {
         match self.buffers.enter() {
-            // It is the outermost, so only contexts that nest are refused.
+            // The entered context is the outermost on its CPU: the gate refuses only the contexts that nest in it.
             Ok(entered) => record_entered::<F, T>(entered, &self.label, &make()),
             Err(stopped) => self.admit_made::<F, T>(stopped, least, make),
         }

@@ -164,6 +164,12 @@ fn a_module_is_loaded_or_built() {
     machine
         .write("usr/src/linux-source-6.12.tar.xz", "")
         .unwrap();
+    // Without the backports among its sources, apt does not know them.
+    assert_eq!(next().unwrap(), format!("package: make deb KERNEL={own}"));
+    let list = "deb.debian.org_debian_dists_trixie-backports_main_binary-amd64_Packages.lz4";
+    machine
+        .write(&format!("var/lib/apt/lists/{list}"), "")
+        .unwrap();
     assert_eq!(next().unwrap(), "source: apt install linux-source-7.2");
 }
 

@@ -154,6 +154,18 @@ impl Machine {
         is_known.then_some(package)
     }
 
+    /// Whether the backports of a release of Debian are among apt's sources.
+    pub fn knows_backports(&self) -> bool {
+        let lists = fs::read_dir(self.path("/var/lib/apt/lists"));
+        let mut lists = lists.into_iter().flatten().flatten();
+        // For example deb.debian.org_debian_dists_trixie-backports_main_binary-amd64_Packages.lz4.
+        lists.any(|list| {
+            let name = list.file_name();
+            let name = name.to_string_lossy();
+            name.contains("-backports_") && name.contains("_Packages")
+        })
+    }
+
     /// The identifier of the distribution, such as `debian`.
     pub fn distribution(&self) -> String {
         let text = self.text("/etc/os-release").unwrap_or_default();

@@ -107,6 +107,13 @@ pub fn doctor(place: &Place, args: &DoctorArgs) -> anyhow::Result<Code> {
         let missing = format!("apt knows the package {package}, which is not installed");
         let fix = format!("apt install {package}");
         checks.push(("package", Bad(missing, fix)));
+    } else if let Some(crates) = crates_of_backports(&machine).filter(|_| !is_there) {
+        let release = &machine.release;
+        let missing = format!(
+            "apt knows no package of modules for {release}, and no {crates}, which a build here needs and only the backports have"
+        );
+        let fix = format!("make deb KERNEL={release}");
+        checks.push(("package", Bad(missing, fix)));
     } else if !is_there {
         checks.push(("rustc", rustc()));
         checks.push(("bindgen", bindgen()));
@@ -265,6 +272,30 @@ fn bindgen() -> Finding {
     }
 }
 
+/// The package of the source whose crates a build for this kernel needs, if neither the machine nor apt has it.
+fn crates_of_backports(machine: &Machine) -> Option<String> {
+    let is_old = version(&machine.release).is_some_and(|own| own >= OLDEST && own < CRATES);
+    let package = source_package(CRATES);
+    let build = format!("/lib/modules/{}/build", machine.release);
+    let is_there = machine.has(metadata(&build)) || machine.has(tarball(&package));
+    (is_old && !is_there && !machine.knows_backports()).then_some(package)
+}
+
+/// Debian's package of a kernel's source.
+fn source_package((major, minor): (u32, u32)) -> String {
+    format!("linux-source-{major}.{minor}")
+}
+
+/// The file that such a package has.
+fn tarball(package: &str) -> String {
+    format!("/usr/src/{package}.tar.xz")
+}
+
+/// The metadata of the kernel's crates in a kernel's build folder.
+fn metadata(build: &str) -> String {
+    format!("{build}/rust/libkernel.rmeta")
+}
+
 /// Checks what a build of the module for this kernel needs.
 fn source(machine: &Machine) -> Finding {
     let release = &machine.release;
@@ -275,16 +306,13 @@ fn source(machine: &Machine) -> Finding {
             format!("apt install linux-headers-{release}"),
         );
     }
-    if machine.has(format!("{build}/rust/libkernel.rmeta")) {
+    if machine.has(metadata(&build)) {
         return Good(format!("the metadata of the kernel's crates in {build}"));
     }
     let own = version(release);
     let crates = (own < Some(CRATES)).then_some(CRATES);
     let series = own.into_iter().chain(crates);
-    let packages: Vec<_> = series
-        .map(|(major, minor)| format!("linux-source-{major}.{minor}"))
-        .collect();
-    let tarball = |package: &String| format!("/usr/src/{package}.tar.xz");
+    let packages: Vec<_> = series.map(source_package).collect();
     match packages
         .iter()
         .find(|package| !machine.has(tarball(package)))
@@ -296,7 +324,10 @@ fn source(machine: &Machine) -> Finding {
             ),
             format!("apt install {package}"),
         ),
-        None => Good(packages.iter().map(tarball).collect::<Vec<_>>().join(", ")),
+        None => {
+            let tarballs: Vec<_> = packages.iter().map(|package| tarball(package)).collect();
+            Good(tarballs.join(", "))
+        }
     }
 }
 

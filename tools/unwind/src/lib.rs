@@ -7,6 +7,7 @@
 //! - [`undescribed`] adds code that every program has, and that no toolchain describes.
 //! - [`rows`] merges the functions, and turns addresses into offsets in the file.
 //! - [`encode`] writes the table.
+//! - [`startup`] finds the files that a program starts with.
 //! - [`loader`] gives the module the tables of the programs that run.
 //!
 //! A file may have any contents. Time and memory are proportional to its size.
@@ -19,6 +20,7 @@ mod frames;
 mod loader;
 mod rows;
 mod rules;
+mod startup;
 mod undescribed;
 
 use elf::ElfCode;

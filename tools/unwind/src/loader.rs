@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Loads the tables of the files whose code programs execute: first of those that are mapped now, then of those that the
-//! module wants, until it is dropped.
+//! Loads the tables of the files whose code programs execute: first of those that are mapped now, and of those that given
+//! programs start with; then of those that the module wants, until it is dropped.
 //!
 //! The module asks for a table when a stack meets the file. That stack is cut there, and says so.
 
-use crate::{compile, empty};
+use crate::{compile, empty, startup};
 use control::{Session, Tracer, Unwind, WantedTable};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -48,21 +48,22 @@ impl Loader {
         }
     }
 
-    /// Loads the tables of all files that are mapped now, and of the programs in `also`; and begins to load those that are
-    /// wanted.
+    /// Loads the tables of all files that are mapped now, and of the programs in `also` with their libraries; and begins to
+    /// load those that are wanted.
     pub fn begin(tracer: &Tracer, also: &[PathBuf]) -> system::Result<Self> {
         let begun = Self::start(Unwind::open(tracer)?, also);
         begun.map_err(Error::system("cannot load unwind tables"))
     }
 
     fn start(unwind: Unwind, also: &[PathBuf]) -> io::Result<Self> {
-        let mut known = HashSet::new();
-        for path in also {
-            if let Ok(file) = regular_file::open(path) {
-                load_new(&unwind, &file, &mut known);
-            }
-        }
+        let also = startup::files(also);
+        let mut known: HashSet<_> = also.iter().filter_map(identity).collect();
         load_all(&unwind, &mut known);
+        // Last, because the module drops the oldest tables if there are too many.
+        for file in &also {
+            // Without memory for it, it is wanted later.
+            let _ = load(&unwind, file);
+        }
         let (there, over) = pipe_with(PipeFlags::CLOEXEC)?;
         let thread = thread::Builder::new().name("rtrace-unwind".to_owned());
         let thread = thread.spawn(move || serve(&unwind, &there))?;
@@ -130,9 +131,14 @@ fn load_all(unwind: &Unwind, known: &mut HashSet<(u64, u64)>) {
     }
 }
 
+/// The device and the inode of a file.
+fn identity(file: &File) -> Option<(u64, u64)> {
+    let status = file.metadata().ok()?;
+    Some((status.dev(), status.ino()))
+}
+
 fn load_new(unwind: &Unwind, file: &File, known: &mut HashSet<(u64, u64)>) {
-    let id = file.metadata().map(|status| (status.dev(), status.ino()));
-    if id.is_ok_and(|id| known.insert(id)) {
+    if identity(file).is_some_and(|id| known.insert(id)) {
         // Without memory for it, it is wanted later.
         let _ = load(unwind, file);
     }
@@ -158,6 +164,8 @@ fn load(unwind: &Unwind, file: &File) -> io::Result<()> {
     let mut bytes = Vec::new();
     if file.metadata()?.len() <= LARGEST {
         let mut from = file;
+        // Its headers may have been read.
+        from.rewind()?;
         from.read_to_end(&mut bytes)?;
     }
     unwind.load(

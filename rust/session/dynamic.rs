@@ -155,7 +155,7 @@ impl Sessions {
                 }
                 Definition::Add(probe) => {
                     let no_event = |refusal: NoEvent<'_>| {
-                        wrong(refusal.at(), &refusal);
+                        wrong(refusal.position(), &refusal);
                         refusal.error()
                     };
                     done.reserve(1, GFP_KERNEL)?;

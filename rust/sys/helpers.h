@@ -238,7 +238,8 @@ struct rtrace_uprobe_consumer {
 	int (*reached)(struct rtrace_uprobe_consumer *consumer, struct pt_regs *regs);
 };
 
-struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct rtrace_uprobe_consumer *consumer);
+struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, u64 counter,
+				      struct rtrace_uprobe_consumer *consumer);
 void rtrace_uprobe_unregister(struct uprobe *uprobe, struct rtrace_uprobe_consumer *consumer);
 
 /* user_stack.c */

@@ -72,11 +72,14 @@ static notrace int handle(struct uprobe_consumer *consumer, struct pt_regs *regs
 	return own->reached(own, regs);
 }
 
-/* Without CONFIG_UPROBES the kernel's functions are inline functions; the first returns -ENOSYS. */
-notrace struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, struct rtrace_uprobe_consumer *consumer)
+/*
+ * A counter of 0 is none. Without CONFIG_UPROBES the kernel's functions are inline functions; the first returns -ENOSYS.
+ */
+notrace struct uprobe *rtrace_uprobe_register(struct path *path, u64 offset, u64 counter,
+					      struct rtrace_uprobe_consumer *consumer)
 {
 	consumer->consumer.handler = handle;
-	return uprobe_register(d_real_inode(path->dentry), offset, 0, &consumer->consumer);
+	return uprobe_register(d_real_inode(path->dentry), offset, counter, &consumer->consumer);
 }
 
 /* The consumer may still run after this: see rtrace_retire(). */

@@ -68,6 +68,7 @@ pub(crate) struct Uprobe<T: ReachedInProgram> {
     target: Arc<T>,
     file: Arc<KeptFile>,
     offset: u64,
+    counter: u64,
     #[pin]
     on: Mutex<Option<On<T>>>,
 }
@@ -102,21 +103,28 @@ unsafe impl<T: ReachedInProgram> Send for Consumer<T> {}
 unsafe impl<T: ReachedInProgram> Sync for Consumer<T> {}
 
 impl<T: ReachedInProgram> Uprobe<T> {
-    /// Creates a disabled probe at `offset` bytes from the beginning of the file.
-    pub(crate) fn new(file: Arc<KeptFile>, offset: u64, target: Arc<T>) -> Result<Pin<KBox<Self>>> {
+    /// Creates a disabled probe at `offset` bytes from the beginning of the file. `counter` is the offset of a 16-bit
+    /// number, which the kernel increments in each memory with the breakpoint; 0: there is none.
+    pub(crate) fn new(
+        file: Arc<KeptFile>,
+        offset: u64,
+        counter: u64,
+        target: Arc<T>,
+    ) -> Result<Pin<KBox<Self>>> {
         KBox::pin_init(
             pin_init!(Self {
                 target,
                 file,
                 offset,
+                counter,
                 on <- new_mutex!(None),
             }),
             GFP_KERNEL,
         )
     }
 
-    /// Checks that a probe is possible there. Errors: `EINVAL` if the file has no such place; `ENOSYS` if this kernel has
-    /// no uprobes. May sleep.
+    /// Checks that a probe is possible there. Errors: `EINVAL` if the file has no such place, or if another probe is there
+    /// with another counter; `ENOSYS` if this kernel has no uprobes. May sleep.
     pub(crate) fn check(&self) -> Result {
         // Only a registration shows it.
         self.visit(is_current)
@@ -175,6 +183,7 @@ impl<T: ReachedInProgram> Uprobe<T> {
             bindings::rtrace_uprobe_register(
                 self.file.0.as_ptr(),
                 self.offset,
+                self.counter,
                 used.value().consumer.get(),
             )
         })?;

@@ -98,6 +98,11 @@ impl<'a> Argument<'a> {
         self.steps.iter().flatten().copied()
     }
 
+    /// Returns whether the argument has the name of this one, and both or none of them are the name of the task.
+    pub(super) fn is_like(&self, other: &Argument<'_>) -> bool {
+        self.name == other.name && (self.base == Base::Comm) == (other.base == Base::Comm)
+    }
+
     /// Parses the word at `at`, argument `number`.
     pub(super) fn parse(word: &'a str, at: usize, number: u32) -> Result<Self, Error> {
         // Positions are those in the line.
@@ -191,6 +196,33 @@ impl<'a> Argument<'a> {
             steps,
             ty,
         })
+    }
+}
+
+impl Type {
+    /// The type that holds the values of both types; for two numbers, one of the same kind. [`None`]: there is none.
+    pub(super) fn joined(one: Option<Self>, other: Option<Self>) -> Option<Option<Self>> {
+        if one == other {
+            return Some(one);
+        }
+        let ((bits, is_signed), (other_bits, other_is_signed)) = (one?.number()?, other?.number()?);
+        let most = bits.max(other_bits);
+        if is_signed == other_is_signed {
+            return Some(if bits == most { one } else { other });
+        }
+        // A signed number needs one more bit than an unsigned one.
+        let unsigned = if is_signed { other_bits } else { bits };
+        let most = most.max(unsigned.saturating_mul(2)).min(64);
+        Some(Some(Self::Signed(most)))
+    }
+
+    /// The number of bits of a number in the machine's byte order, and whether it is signed.
+    pub fn number(self) -> Option<(u8, bool)> {
+        match self {
+            Self::Unsigned(bits) | Self::Hex(bits) => Some((bits, false)),
+            Self::Signed(bits) => Some((bits, true)),
+            Self::BigEndian(_) | Self::BitField { .. } | Self::Symbol | Self::Text { .. } => None,
+        }
     }
 }
 

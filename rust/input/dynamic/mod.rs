@@ -8,18 +8,27 @@
 //! t[:[SUBSYSTEM/]EVENT] TRACEPOINT [ARGUMENT]...   when the tracepoint is reached
 //! -:[SUBSYSTEM/]EVENT                              deletes an event
 //!
-//! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET[,RETURN]...
+//! PLACE = SYMBOL[+OFFSET] | MODULE:SYMBOL[+OFFSET] | 0xADDRESS | /FILE:OFFSET[(COUNTER)][,RETURN]...
 //! ```
 //!
-//! Each RETURN is the offset of a return instruction of the function at OFFSET.
+//! Each RETURN is the offset of a return instruction of the function at OFFSET. COUNTER is the offset of a 16-bit number,
+//! which the kernel increments in each process while the place is probed there.
+//!
+//! An event in a program can have more places in the file. The word `:OFFSET[(COUNTER)]` begins another one, and the
+//! arguments after it are the values to record there. They have the names of the first place's.
 
 pub mod argument;
+mod place;
+mod site;
 
 pub use argument::{Argument, Base, Type};
+pub use place::{PlaceBase, ProbePlace};
+pub use site::Site;
 
 use super::caret;
 use super::rest::{is_of_name, Rest};
 use core::fmt;
+use site::SiteText;
 
 /// Default subsystem of an event in the kernel, as in ftrace.
 pub const SUBSYSTEM: &str = "kprobes";
@@ -40,6 +49,9 @@ pub const ARGUMENTS_MAX: usize = 32;
 /// Maximum number of return instructions of a program's function.
 pub const RETURNS_MAX: usize = 64;
 
+/// Maximum number of an event's places in a program.
+pub const SITES_MAX: usize = 256;
+
 /// A line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition<'a> {
@@ -58,12 +70,14 @@ pub struct ProbeLine<'a> {
     pub max_active: u32,
     /// Name of the event; [`None`]: the name is made from the place.
     pub name: Option<Name<'a>>,
-    /// The place where it fires.
+    /// The place where it fires; the first one, if there are several.
     pub place: ProbePlace<'a>,
-    /// The place and the arguments, as written.
+    /// The places and the arguments, as written.
     pub text: &'a str,
-    /// The arguments, and their position in the line.
+    /// The arguments at the first place, the other places with their arguments, and the position of all in the line.
     arguments: (&'a str, usize),
+    /// The type of each argument in the record.
+    types: [Option<Type>; ARGUMENTS_MAX],
 }
 
 /// An event's name.
@@ -73,32 +87,6 @@ pub struct Name<'a> {
     pub subsystem: Option<&'a str>,
     /// The name in the subsystem.
     pub event: &'a str,
-}
-
-/// The place where an event fires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProbePlace<'a> {
-    /// Position in the line.
-    pub at: usize,
-    /// Base of the offset.
-    pub base: PlaceBase<'a>,
-    /// Offset in bytes from the base.
-    pub offset: u64,
-    /// The offsets of the return instructions, as written.
-    returns: &'a str,
-}
-
-/// Base of a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaceBase<'a> {
-    /// A symbol, optionally with its module in front.
-    Symbol(&'a str),
-    /// An address.
-    Address(u64),
-    /// The beginning of a file that programs execute.
-    File(&'a str),
-    /// A tracepoint.
-    Tracepoint(&'a str),
 }
 
 /// An error in a line.
@@ -129,6 +117,14 @@ pub enum ProbeReason {
     ReturnsAtEntry,
     /// Too many return instructions.
     TooManyReturns,
+    /// Several places, of which not all are calls or places in a program.
+    NotSeveral,
+    /// Too many places.
+    TooManySites,
+    /// A counter at a place that has none.
+    NoCounter,
+    /// Arguments that are not those of the first place.
+    OtherArguments,
     /// More text after the name of the event to delete.
     TooMuch,
     /// Too many arguments.
@@ -172,6 +168,10 @@ impl fmt::Display for ProbeReason {
             Self::NoPlace => "expected a function, SYMBOL+OFFSET, 0xADDRESS or /FILE:OFFSET",
             Self::NoOffset => "expected an offset in bytes",
             Self::NoFilePlace => "expected /FILE:OFFSET, the offset in bytes from the file's beginning",
+            Self::NotSeveral => "only 'p' in a program has several places",
+            Self::TooManySites => "more than 256 places",
+            Self::NoCounter => "only 'p' in a program has a counter",
+            Self::OtherArguments => "the arguments have other names or types than those of the first place",
             Self::NoTracepoint => "expected a tracepoint: letters, digits and '_'",
             Self::ReturnInside => "a function's return has no offset",
             Self::NoReturns => "expected /FILE:OFFSET,RETURN,...: the offsets of the function and of all of its return instructions",
@@ -246,38 +246,32 @@ impl<'a> Definition<'a> {
         rest.skip_space();
         let behind = rest;
         let place = if at_tracepoint {
-            tracepoint(&mut rest)?
+            ProbePlace::parse_tracepoint(&mut rest)?
         } else {
-            place(&mut rest)?
+            ProbePlace::parse(&mut rest)?
         };
         let returns = place.returns().count();
         let wrong = match (place.is_in_file(), at_return) {
             (false, true) if place.offset != 0 => Some(ProbeReason::ReturnInside),
             (true, true) if returns == 0 => Some(ProbeReason::NoReturns),
             (true, false) if returns != 0 => Some(ProbeReason::ReturnsAtEntry),
+            (_, true) if place.counter != 0 => Some(ProbeReason::NoCounter),
             _ if returns > RETURNS_MAX => Some(ProbeReason::TooManyReturns),
             _ => None,
         };
         if let Some(reason) = wrong {
             return behind.error(reason);
         }
-        let probe = ProbeLine {
+        let mut probe = ProbeLine {
             at_return,
             max_active,
             name,
             place,
             text: behind.left().trim_ascii_end(),
             arguments: (rest.left(), rest.at),
+            types: [None; ARGUMENTS_MAX],
         };
-        let mut count = 0_usize;
-        for argument in probe.arguments() {
-            let at = argument?.at;
-            count = count.wrapping_add(1);
-            if count > ARGUMENTS_MAX {
-                let reason = ProbeReason::TooManyArguments;
-                return Err(Error { at, reason });
-            }
-        }
+        probe.types = probe.joined_types()?;
         Ok(Self::Add(probe))
     }
 }
@@ -292,75 +286,81 @@ impl<'a> ProbeLine<'a> {
         }
     }
 
-    /// Iterates over the arguments; it ends at the first error.
+    /// Iterates over the arguments at the first place; it ends at the first error.
     pub fn arguments(&self) -> impl Iterator<Item = Result<Argument<'a>, Error>> {
-        let (text, begin) = self.arguments;
-        let is_inside = match self.place.base {
-            PlaceBase::Symbol(_) => self.place.offset != 0,
-            PlaceBase::Address(_) => true,
-            PlaceBase::File(_) | PlaceBase::Tracepoint(_) => false,
-        };
-        let at_tracepoint = self.place.is_tracepoint();
-        let at_return = self.at_return;
-        let mut at = 0_usize;
-        let mut number = 0_u32;
+        self.first().0.arguments()
+    }
+
+    /// The type of an argument in the record. It holds the values of all places.
+    pub fn recorded_type(&self, argument: &Argument<'_>) -> Option<Type> {
+        let index = (argument.number as usize).wrapping_sub(1);
+        self.types.get(index).copied().flatten()
+    }
+
+    /// Iterates over the places, each with its arguments; it ends at the first error.
+    pub fn sites(&self) -> impl Iterator<Item = Result<Site<'a>, Error>> {
+        let (first, mut others) = self.first();
+        let mut next = Some(first);
         core::iter::from_fn(move || {
-            let left = text.get(at..)?;
-            let blanks = left.len().wrapping_sub(left.trim_ascii_start().len());
-            at = at.wrapping_add(blanks);
-            let word = text.get(at..)?.split_ascii_whitespace().next()?;
-            let from = begin.wrapping_add(at);
-            at = at.wrapping_add(word.len());
-            number = number.wrapping_add(1);
-            let mut argument = Argument::parse(word, from, number);
-            if let Ok(Argument { base, at, .. }) = argument {
-                let reason = match base {
-                    Base::Argument(number) if at_tracepoint => {
-                        let is_known = usize::from(number) <= TRACEPOINT_ARGUMENTS;
-                        (!is_known).then_some(ProbeReason::NotAtTracepoint)
-                    }
-                    Base::Register(_)
-                    | Base::Stack
-                    | Base::StackWord(_)
-                    | Base::Result
-                    | Base::Duration
-                        if at_tracepoint =>
-                    {
-                        Some(ProbeReason::NotAtTracepoint)
-                    }
-                    Base::Argument(_) if is_inside => Some(ProbeReason::ArgumentInside),
-                    Base::Result if !at_return => Some(ProbeReason::ResultAtEntry),
-                    Base::Duration if !at_return => Some(ProbeReason::DurationAtEntry),
-                    _ => None,
-                };
-                if let Some(reason) = reason {
-                    argument = Err(Error { at, reason });
+            if let Some(site) = next.take() {
+                return Some(Ok(site));
+            }
+            match first.next(others?) {
+                Ok((site, left)) => {
+                    others = left;
+                    Some(Ok(site))
+                }
+                Err(error) => {
+                    others = None;
+                    Some(Err(error))
                 }
             }
-            if argument.is_err() {
-                at = text.len();
-            }
-            Some(argument)
         })
     }
-}
 
-impl<'a> ProbePlace<'a> {
-    /// Returns whether the place is code of a program.
-    pub fn is_in_file(&self) -> bool {
-        matches!(self.base, PlaceBase::File(_))
+    /// The first place, and the text of the others.
+    fn first(&self) -> (Site<'a>, Option<SiteText<'a>>) {
+        let (text, at) = self.arguments;
+        Site::new(self.place, self.at_return, SiteText { text, at })
     }
 
-    /// Iterates over the offsets of the return instructions.
-    pub fn returns(&self) -> impl Iterator<Item = u64> + 'a {
-        // They were parsed before.
-        let returns = self.returns.split(',');
-        returns.filter_map(|offset| number(&mut Rest::new(offset)))
-    }
-
-    /// Returns whether the place is a tracepoint.
-    pub fn is_tracepoint(&self) -> bool {
-        matches!(self.base, PlaceBase::Tracepoint(_))
+    /// The type of each argument in the record. An error: the places or their arguments are wrong.
+    fn joined_types(&self) -> Result<[Option<Type>; ARGUMENTS_MAX], Error> {
+        let error = |at, reason| Err(Error { at, reason });
+        let mut types = [None; ARGUMENTS_MAX];
+        for (number, site) in self.sites().enumerate() {
+            let site = site?;
+            let is_first = number == 0;
+            let at = site.place.at;
+            if !is_first && (self.at_return || !self.place.is_in_file()) {
+                return error(at, ProbeReason::NotSeveral);
+            }
+            if number >= SITES_MAX {
+                return error(at, ProbeReason::TooManySites);
+            }
+            let mut types = types.iter_mut();
+            let mut first = self.arguments().filter_map(Result::ok);
+            for argument in site.arguments() {
+                let argument = argument?;
+                let Some(ty) = types.next() else {
+                    return error(argument.at, ProbeReason::TooManyArguments);
+                };
+                let known = first.next().filter(|known| known.is_like(&argument));
+                let joined = match known {
+                    Some(_) if is_first => Some(argument.ty),
+                    Some(_) => Type::joined(*ty, argument.ty),
+                    None => None,
+                };
+                match joined {
+                    Some(joined) => *ty = joined,
+                    None => return error(argument.at, ProbeReason::OtherArguments),
+                }
+            }
+            if first.next().is_some() {
+                return error(at, ProbeReason::OtherArguments);
+            }
+        }
+        Ok(types)
     }
 }
 
@@ -388,83 +388,4 @@ fn name<'a>(rest: &mut Rest<'a>) -> Result<Name<'a>, Error> {
         return before.error(ProbeReason::NoName);
     }
     Ok(Name { subsystem, event })
-}
-
-fn place<'a>(rest: &mut Rest<'a>) -> Result<ProbePlace<'a>, Error> {
-    let before = *rest;
-    let at = rest.at;
-    if rest.left().starts_with(|c: char| c.is_ascii_digit()) {
-        let address = number(rest).filter(|_| before.left().starts_with("0x"));
-        return match address {
-            Some(address) if is_at_end_of_word(rest) => Ok(ProbePlace {
-                at,
-                base: PlaceBase::Address(address),
-                offset: 0,
-                returns: "",
-            }),
-            _ => before.error(ProbeReason::NoPlace),
-        };
-    }
-    if rest.left().starts_with('/') {
-        let word = rest.take_while(|c| !c.is_ascii_whitespace());
-        let parts = word.rsplit_once(':').and_then(|(file, offsets)| {
-            let is_number = |text| {
-                let mut rest = Rest::new(text);
-                number(&mut rest).is_some() && rest.left().is_empty()
-            };
-            let (offset, returns) = offsets.split_once(',').unwrap_or((offsets, ""));
-            let is_valid = offsets.split(',').all(is_number);
-            let offset = number(&mut Rest::new(offset)).filter(|_| is_valid)?;
-            Some((file, offset, returns))
-        });
-        return match parts {
-            Some((file, offset, returns)) => Ok(ProbePlace {
-                at,
-                base: PlaceBase::File(file),
-                offset,
-                returns,
-            }),
-            None => before.error(ProbeReason::NoFilePlace),
-        };
-    }
-    let symbol = rest.take_while(|c| is_of_name(c) || matches!(c, '.' | '$' | ':' | '-'));
-    if symbol.is_empty() {
-        return before.error(ProbeReason::NoPlace);
-    }
-    let mut offset = 0;
-    if rest.take("+") {
-        let before = *rest;
-        offset = match number(rest).map(u32::try_from) {
-            Some(Ok(offset)) => offset.into(),
-            _ => return before.error(ProbeReason::NoOffset),
-        };
-    }
-    if !is_at_end_of_word(rest) {
-        return before.error(ProbeReason::NoPlace);
-    }
-    let base = PlaceBase::Symbol(symbol);
-    Ok(ProbePlace {
-        at,
-        base,
-        offset,
-        returns: "",
-    })
-}
-
-fn tracepoint<'a>(rest: &mut Rest<'a>) -> Result<ProbePlace<'a>, Error> {
-    let before = *rest;
-    let name = rest.take_while(is_of_name);
-    if name.is_empty() || !is_at_end_of_word(rest) {
-        return before.error(ProbeReason::NoTracepoint);
-    }
-    Ok(ProbePlace {
-        at: before.at,
-        base: PlaceBase::Tracepoint(name),
-        offset: 0,
-        returns: "",
-    })
-}
-
-fn is_at_end_of_word(rest: &Rest<'_>) -> bool {
-    rest.peek().is_none_or(|c| c.is_ascii_whitespace())
 }

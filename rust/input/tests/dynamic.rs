@@ -120,7 +120,45 @@ fn arguments_are_parsed() {
 }
 
 #[test]
+fn places_in_a_program_are_parsed() {
+    let probe = parsed("p:a/b /bin/a:0x10(32) $comm n=%di:u8  :0x20 $comm n=\\-3:s32 :48(0x22)\t$comm n=+4(%bp):x16 ");
+    let sites: Vec<_> = probe.sites().map(|s| s.expect("a place")).collect();
+    let places = sites.iter().map(|site| {
+        let place = site.place;
+        assert_eq!(place.base, PlaceBase::File("/bin/a"));
+        (place.at, place.offset, place.counter)
+    });
+    let places: Vec<_> = places.collect();
+    assert_eq!(places, [(6, 16, 32), (38, 32, 0), (60, 48, 34)]);
+    let last: Vec<_> = sites[2].arguments().map(|a| a.expect("one")).collect();
+    assert_eq!((last[1].name, last[1].at), (Some("n"), 76));
+    assert_eq!(last[1].base, Base::Register("bp"));
+    // The field holds the values of all places.
+    let recorded: Vec<_> = last.iter().map(|a| probe.recorded_type(a)).collect();
+    assert_eq!(recorded, [None, Some(Type::Signed(32))]);
+    for (types, expected) in [
+        (["u32", "u32"], Type::Unsigned(32)),
+        (["x8", "u32"], Type::Unsigned(32)),
+        (["x32", "u8"], Type::Hex(32)),
+        (["s8", "s64"], Type::Signed(64)),
+        (["s32", "u32"], Type::Signed(64)),
+        (["u8", "s8"], Type::Signed(16)),
+        (["u64", "s8"], Type::Signed(64)),
+        (["ustring", "ustring"], Type::Text { is_user: true }),
+    ] {
+        let [one, other] = types;
+        let line = format!("p /bin/a:1 %di:{one} :2 %si:{other}");
+        let probe = parsed(&line);
+        let recorded = probe.recorded_type(&arguments(&probe)[0]);
+        assert_eq!(recorded, Some(expected), "{line}");
+    }
+    let many = format!("p /bin/a:1{}", " :2".repeat(255));
+    assert_eq!(parsed(&many).sites().count(), 256);
+}
+
+#[test]
 fn what_is_wrong_is_shown() {
+    let sites = format!("p /bin/a:1{}", " :2".repeat(256));
     let many = format!("p f{}", " %di".repeat(33));
     let returns = format!("r /bin/a:1{}", ",2".repeat(65));
     let deep = format!("p f {}%di{}", "+0(".repeat(9), ")".repeat(9));
@@ -153,6 +191,29 @@ fn what_is_wrong_is_shown() {
         ("r /bin/a:1,2,", 2, "expected /FILE:OFFSET"),
         ("p /bin/a:1,2", 2, "return instructions are for"),
         (&returns, 2, "more than 64 return"),
+        ("p /bin/a:1(", 2, "expected /FILE:OFFSET"),
+        ("p /bin/a:1(2", 2, "expected /FILE:OFFSET"),
+        ("p /bin/a:1(2)3", 2, "expected /FILE:OFFSET"),
+        ("p /bin/a:1()", 2, "expected /FILE:OFFSET"),
+        ("r /bin/a:1(2),3", 2, "only 'p' in a program has a counter"),
+        ("p /bin/a:1 :", 11, "expected /FILE:OFFSET"),
+        ("p /bin/a:1 :x", 11, "expected /FILE:OFFSET"),
+        ("p /bin/a:1 :2,3", 11, "expected /FILE:OFFSET"),
+        ("r /bin/a:1,2 :3", 13, "only 'p' in a program has several"),
+        ("p f :3", 4, "only 'p' in a program has several"),
+        ("t f :3", 4, "only 'p' in a program has several"),
+        ("p /bin/a:1 %di :2", 15, "the arguments have other"),
+        ("p /bin/a:1 :2 %di", 14, "the arguments have other"),
+        ("p /bin/a:1 a=%di :2 b=%di", 20, "the arguments have other"),
+        (
+            "p /bin/a:1 %di:u8 :2 %di:string",
+            21,
+            "the arguments have other",
+        ),
+        ("p /bin/a:1 %di:u8 :2 %di", 21, "the arguments have other"),
+        ("p /bin/a:1 $comm :2 %di", 20, "the arguments have other"),
+        ("p /bin/a:1 %di :2 x", 18, "expected %REGISTER"),
+        (&sites, 10 + 3 * 255 + 1, "more than 256 places"),
         ("p f+", 4, "expected an offset"),
         ("p f+4294967296", 4, "expected an offset"),
         ("p f%di", 2, "expected a function"),

@@ -108,11 +108,11 @@ impl CallsInProgram {
         let mut returns = KVec::new();
         let at_return = Arc::new(AtReturn(pending.clone()), GFP_KERNEL)?;
         for offset in &self.returns {
-            let probe = Uprobe::new(self.file.clone(), *offset, at_return.clone())?;
+            let probe = Uprobe::new(self.file.clone(), *offset, 0, at_return.clone())?;
             returns.push(probe, GFP_KERNEL)?;
         }
         let at_entry = Arc::new(AtEntry(pending.clone()), GFP_KERNEL)?;
-        let entry = Uprobe::new(self.file.clone(), self.entry, at_entry)?;
+        let entry = Uprobe::new(self.file.clone(), self.entry, 0, at_entry)?;
         Ok(On {
             pending,
             entry,

@@ -5,6 +5,7 @@
 
 mod calls;
 mod program;
+mod sites;
 mod traced;
 
 use crate::abi::schema::Field;
@@ -24,13 +25,14 @@ use crate::sys::errno::{eilseq, enosys};
 use crate::sys::kprobe::{CodePlace, Kprobe, Kretprobe, Reached, Registered, Returned};
 use crate::sys::nofault::TextParts;
 use crate::sys::threads::ProcessMemory;
-use crate::sys::uprobe::{KeptFile, ReachedInProgram, Uprobe};
+use crate::sys::uprobe::KeptFile;
 use calls::CallsInProgram;
 use core::fmt;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::{new_mutex, Arc, Mutex};
 use program::FetchProgram;
+use sites::SitesInProgram;
 use traced::AtTracepoint;
 
 /// The maximum size of a record, in bytes.
@@ -71,7 +73,7 @@ const CALL: usize = 8 + 2;
 enum Hook {
     Reached(Kprobe<Firing>),
     Returned(Kretprobe<Firing>),
-    InProgram(Pin<KBox<Uprobe<Firing>>>),
+    InProgram(SitesInProgram),
     ReturnedInProgram(CallsInProgram),
     Traced(AtTracepoint),
 }
@@ -118,6 +120,9 @@ impl fmt::Display for NoEvent<'_> {
                 errno if errno == enosys().to_errno() => {
                     "this kernel checks the prototypes of tracepoints' handlers"
                 }
+                _ if place.counter != 0 => {
+                    "there is no such file, or no code at this place in it, or another probe is there with another counter"
+                }
                 _ if place.is_in_file() => "there is no such file, or no code at this place in it",
                 errno if errno == ENOENT.to_errno() && place.is_tracepoint() => {
                     "the kernel has no such tracepoint"
@@ -134,9 +139,23 @@ impl fmt::Display for NoEvent<'_> {
     }
 }
 
+impl<'a> NoEvent<'a> {
+    /// The reason for an error of the kernel at this place.
+    fn at(place: ProbePlace<'a>, at_return: bool, error: Error) -> Self {
+        match error {
+            ENOMEM => Self::Memory(error),
+            error => Self::NoProbe {
+                place,
+                at_return,
+                error,
+            },
+        }
+    }
+}
+
 impl NoEvent<'_> {
     /// The place of the error in the line, in bytes.
-    pub(crate) fn at(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         match self {
             Self::Wrong(refusal) => refusal.at,
             Self::NoProbe { place, .. } => place.at,
@@ -160,7 +179,10 @@ impl Dynamic {
         let subsystem = probe.name.and_then(|name| name.subsystem);
         let subsystem = subsystem.unwrap_or(probe.own_subsystem());
         let mut description = Description::new(subsystem.as_bytes(), name.to_bytes())?;
-        let program = FetchProgram::new(&probe, &mut description)?;
+        let mut sites = probe.sites().filter_map(Result::ok);
+        let first = sites.next().ok_or(EINVAL)?;
+        let program = FetchProgram::new(&probe, &first)?;
+        program.describe(&probe, &first, &mut description)?;
         let kind = if probe.place.is_tracepoint() {
             "t"
         } else if probe.at_return {
@@ -188,14 +210,7 @@ impl Dynamic {
             }),
             GFP_KERNEL,
         )?;
-        let hook = Hook::new(&probe, &firing).map_err(|error| match error {
-            ENOMEM => NoEvent::Memory(error),
-            error => NoEvent::NoProbe {
-                place: probe.place,
-                at_return: probe.at_return,
-                error,
-            },
-        })?;
+        let hook = Hook::new(&probe, &firing)?;
         Ok(Arc::pin_init(
             pin_init!(Self {
                 description,
@@ -263,6 +278,9 @@ impl ProbeList for Dynamic {
         self.firing.probes.attach(probe.clone())?;
         hook.enable().inspect_err(|_| {
             self.firing.probes.detach(&probe, &mut Removed::new());
+            if !self.is_recorded() {
+                hook.disable();
+            }
         })
     }
 
@@ -290,34 +308,43 @@ impl ProbeList for Dynamic {
 }
 
 impl Hook {
-    fn new(probe: &ProbeLine<'_>, firing: &Arc<Firing>) -> Result<Self> {
-        let (place, max) = (probe.place, probe.max_active);
-        let ProbePlace { base, offset, .. } = place;
-        let place = match base {
+    fn new<'a>(probe: &ProbeLine<'a>, firing: &Arc<Firing>) -> Result<Self, NoEvent<'a>> {
+        let wrong = |error| NoEvent::at(probe.place, probe.at_return, error);
+        if let PlaceBase::File(file) = probe.place.base {
+            let file = CString::try_from_fmt(fmt!("{file}"))?;
+            let file = Arc::new(KeptFile::find(&file).map_err(wrong)?, GFP_KERNEL)?;
+            if !probe.at_return {
+                let sites = SitesInProgram::new(probe, &file, firing)?;
+                return Ok(Self::InProgram(sites));
+            }
+            let ProbePlace { offset, .. } = probe.place;
+            let (returns, max) = (probe.place.returns(), probe.max_active);
+            let calls = CallsInProgram::new(file, offset, returns, max, firing.clone());
+            return Ok(Self::ReturnedInProgram(calls.map_err(wrong)?));
+        }
+        Self::in_kernel(probe, firing).map_err(wrong)
+    }
+
+    fn in_kernel(probe: &ProbeLine<'_>, firing: &Arc<Firing>) -> Result<Self> {
+        let place = match probe.place.base {
             PlaceBase::Symbol(symbol) => {
                 let symbol = CString::try_from_fmt(fmt!("{symbol}"))?;
-                CodePlace::Symbol(symbol, u32::try_from(offset)?)
+                CodePlace::Symbol(symbol, u32::try_from(probe.place.offset)?)
             }
             PlaceBase::Address(address) => CodePlace::Address(address),
-            PlaceBase::File(file) => {
-                let file = CString::try_from_fmt(fmt!("{file}"))?;
-                let file = Arc::new(KeptFile::find(&file)?, GFP_KERNEL)?;
-                let firing = firing.clone();
-                if probe.at_return {
-                    let calls = CallsInProgram::new(file, offset, place.returns(), max, firing)?;
-                    return Ok(Self::ReturnedInProgram(calls));
-                }
-                let uprobe = Uprobe::new(file, offset, firing)?;
-                uprobe.check()?;
-                return Ok(Self::InProgram(uprobe));
-            }
             PlaceBase::Tracepoint(name) => {
                 return Ok(Self::Traced(AtTracepoint::new(name, firing.clone())?));
             }
+            PlaceBase::File(_) => return Err(EINVAL),
         };
         Ok(if probe.at_return {
             let keeps = CALL + firing.program.most_at_entry();
-            Self::Returned(Kretprobe::new(place, max, keeps, firing.clone())?)
+            Self::Returned(Kretprobe::new(
+                place,
+                probe.max_active,
+                keeps,
+                firing.clone(),
+            )?)
         } else {
             Self::Reached(Kprobe::new(place, firing.clone())?)
         })
@@ -403,13 +430,13 @@ impl Drop for RetiredHooks {
 
 impl Reached for Firing {
     fn reached(&self, registers: &Registers) {
-        self.record(&self.fetch(registers), registers);
+        self.record(&self.program.fetch(registers), registers);
     }
 }
 
 impl Returned for Firing {
     fn called(&self, registers: &Registers, kept: &mut [u8]) {
-        let record = self.fetch(registers);
+        let record = self.program.fetch(registers);
         let fields = record.bytes();
         let Some((call, room)) = kept.split_first_chunk_mut::<CALL>() else {
             return;
@@ -437,31 +464,25 @@ impl Returned for Firing {
     }
 }
 
-impl ReachedInProgram for Firing {
+impl Firing {
+    /// Whether tasks with this memory are wanted.
     fn wants(&self, memory: &ProcessMemory<'_>) -> bool {
         let guard = NoPreempt::new();
         let may_want = |probe: &Probe| probe.may_want(memory, &guard);
         self.probes.has_any(may_want, &guard)
     }
 
+    /// Whether the current task is wanted.
     fn wants_current_task(&self) -> bool {
         let guard = NoPreempt::new();
         self.probes.has_any(Probe::wants_current_task, &guard)
     }
-}
 
-impl Firing {
     /// Records a call of a tracepoint with these arguments.
     fn fire_called(&self, arguments: &Registers) {
-        let record = self.fetch(arguments);
+        let record = self.program.fetch(arguments);
         let guard = NoPreempt::new();
         self.probes.handle(&Bytes(record.bytes()), &guard);
-    }
-
-    fn fetch(&self, registers: &Registers) -> TextParts<LONGEST> {
-        let mut record = TextParts::new();
-        self.program.fetch_at_entry(registers, &mut record);
-        record
     }
 
     /// Counts a call of the current task whose return cannot be recorded.

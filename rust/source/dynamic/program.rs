@@ -5,7 +5,7 @@
 use super::{NoEvent, LONGEST};
 use crate::abi::schema::{FieldType, Integer};
 use crate::arch::registers::Register;
-use crate::input::dynamic::{Argument, Base, ProbeLine, ProbeReason, Type};
+use crate::input::dynamic::{Argument, Base, ProbeLine, ProbeReason, Site, Type};
 use crate::record::memory::TEXT_MAX;
 use crate::source::description::{DescribedType, Description};
 use crate::sys::args::{Registers, Task};
@@ -57,6 +57,12 @@ enum Source {
 enum As {
     /// The value's lowest bytes.
     Number(usize),
+    /// The value's lowest `size` bytes, extended to `to` bytes.
+    Extended {
+        size: usize,
+        is_signed: bool,
+        to: usize,
+    },
     /// The value's lowest bytes, whose order is not the machine's.
     Swapped(usize),
     /// Some of the value's bits, in this number of bytes.
@@ -68,11 +74,8 @@ enum As {
 }
 
 impl FetchProgram {
-    /// The program for `probe`; also adds its fields to the description.
-    pub(super) fn new<'a>(
-        probe: &ProbeLine<'a>,
-        description: &mut Description,
-    ) -> Result<Self, NoEvent<'a>> {
+    /// The program for a place of `probe`.
+    pub(super) fn new<'a>(probe: &ProbeLine<'a>, site: &Site<'a>) -> Result<Self, NoEvent<'a>> {
         let mut program = Self {
             at_entry: KVec::new(),
             at_return: KVec::new(),
@@ -83,21 +86,14 @@ impl FetchProgram {
         } else {
             AddressSpace::Kernel
         };
-        for at_return in [false, true] {
-            for argument in probe.arguments() {
-                let argument = argument.map_err(NoEvent::Wrong)?;
-                if (probe.at_return && is_at_return(&argument)) != at_return {
-                    continue;
-                }
-                let fetch = Fetch::new(&argument, home)?;
-                add_field(description, &argument, &fetch)?;
-                let fetches = if at_return {
-                    &mut program.at_return
-                } else {
-                    &mut program.at_entry
-                };
-                fetches.push(fetch, GFP_KERNEL)?;
-            }
+        for argument in site.arguments() {
+            let argument = argument.map_err(NoEvent::Wrong)?;
+            let fetch = Fetch::new(&argument, probe.recorded_type(&argument), home)?;
+            let fetches = match is_at_return(probe, &argument) {
+                true => &mut program.at_return,
+                false => &mut program.at_entry,
+            };
+            fetches.push(fetch, GFP_KERNEL)?;
         }
         let mut keep = 0;
         let fetches = Iterator::chain(program.at_entry.iter_mut(), &mut program.at_return);
@@ -108,10 +104,39 @@ impl FetchProgram {
         Ok(program)
     }
 
+    /// Adds the fields to the description of the event.
+    pub(super) fn describe<'a>(
+        &self,
+        probe: &ProbeLine<'a>,
+        site: &Site<'a>,
+        description: &mut Description,
+    ) -> Result<(), NoEvent<'a>> {
+        for (at_return, fetches) in [(false, &self.at_entry), (true, &self.at_return)] {
+            let arguments = site.arguments().filter_map(Result::ok);
+            let here = arguments.filter(|argument| is_at_return(probe, argument) == at_return);
+            for (argument, fetch) in here.zip(fetches) {
+                add_field(
+                    description,
+                    &argument,
+                    probe.recorded_type(&argument),
+                    fetch,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
     /// Maximum number of bytes of the fields of the entry.
     pub(super) fn most_at_entry(&self) -> usize {
         let most = self.at_entry.iter().map(Fetch::most);
         most.sum::<usize>().min(LONGEST)
+    }
+
+    /// Returns the fields of the entry.
+    pub(super) fn fetch(&self, registers: &Registers) -> TextParts<LONGEST> {
+        let mut record = TextParts::new();
+        self.fetch_at_entry(registers, &mut record);
+        record
     }
 
     /// Reads the fields of the entry. Called when code is reached or a function begins.
@@ -135,17 +160,23 @@ impl FetchProgram {
 }
 
 /// Whether the argument is read at the return. The function's own arguments may be lost by then.
-fn is_at_return(argument: &Argument<'_>) -> bool {
-    !matches!(argument.base, Base::Argument(_) | Base::Comm)
+fn is_at_return(probe: &ProbeLine<'_>, argument: &Argument<'_>) -> bool {
+    probe.at_return && !matches!(argument.base, Base::Argument(_) | Base::Comm)
 }
 
-fn add_field(description: &mut Description, argument: &Argument<'_>, fetch: &Fetch) -> Result {
+/// Adds a field that is recorded with the type `recorded`.
+fn add_field(
+    description: &mut Description,
+    argument: &Argument<'_>,
+    recorded: Option<Type>,
+    fetch: &Fetch,
+) -> Result {
     let name = match argument.name {
         Some(name) => CString::try_from_fmt(fmt!("{name}"))?,
         None => CString::try_from_fmt(fmt!("arg{}", argument.number))?,
     };
     let integer = |integer| DescribedType::Fixed(FieldType::Integer(integer));
-    let kind = match (fetch.as_what, argument.ty) {
+    let kind = match (fetch.as_what, recorded) {
         (As::Comm, _) => DescribedType::Fixed(FieldType::text(16)),
         (As::Text { .. }, _) => DescribedType::String,
         (_, Some(Type::Unsigned(bits) | Type::BigEndian(bits))) => integer(Integer::unsigned(bits)),
@@ -160,7 +191,11 @@ fn add_field(description: &mut Description, argument: &Argument<'_>, fetch: &Fet
 }
 
 impl Fetch {
-    fn new<'a>(argument: &Argument<'a>, home: AddressSpace) -> Result<Self, NoEvent<'a>> {
+    fn new<'a>(
+        argument: &Argument<'a>,
+        recorded: Option<Type>,
+        home: AddressSpace,
+    ) -> Result<Self, NoEvent<'a>> {
         let refuse = |reason| {
             let at = argument.at;
             NoEvent::Wrong(crate::input::caret::Error { at, reason })
@@ -200,8 +235,16 @@ impl Fetch {
         let bytes = |bits: u8| usize::from(bits / 8);
         let as_what = match argument.ty {
             _ if from.is_comm() => As::Comm,
-            Some(Type::Unsigned(bits) | Type::Signed(bits) | Type::Hex(bits)) => {
-                As::Number(bytes(bits))
+            Some(ty @ (Type::Unsigned(bits) | Type::Signed(bits) | Type::Hex(bits))) => {
+                let to = recorded.and_then(Type::number).map_or(bits, |(to, _)| to);
+                match to == bits {
+                    true => As::Number(bytes(bits)),
+                    false => As::Extended {
+                        size: bytes(bits),
+                        is_signed: matches!(ty, Type::Signed(_)),
+                        to: bytes(to),
+                    },
+                }
             }
             Some(Type::BigEndian(bits)) => As::Swapped(bytes(bits)),
             Some(Type::BitField { bits, shift, size }) => As::Bits {
@@ -224,7 +267,10 @@ impl Fetch {
     /// Minimum number of bytes of the field.
     fn least(&self) -> usize {
         match self.as_what {
-            As::Number(size) | As::Swapped(size) | As::Bits { size, .. } => size,
+            As::Number(size)
+            | As::Swapped(size)
+            | As::Bits { size, .. }
+            | As::Extended { to: size, .. } => size,
             As::Text { .. } => FAULT.len() + 1,
             As::Comm => 16,
         }
@@ -234,7 +280,9 @@ impl Fetch {
     fn most(&self) -> usize {
         match self.as_what {
             As::Text { .. } => TEXT_MAX + 1,
-            As::Number(_) | As::Swapped(_) | As::Bits { .. } | As::Comm => self.least(),
+            As::Number(_) | As::Extended { .. } | As::Swapped(_) | As::Bits { .. } | As::Comm => {
+                self.least()
+            }
         }
     }
 
@@ -257,6 +305,20 @@ impl Fetch {
             As::Number(size) => {
                 let value = self.value(registers, size).unwrap_or(0);
                 to.put_number(value, size);
+            }
+            As::Extended {
+                size,
+                is_signed,
+                to: all,
+            } => {
+                let value = self.value(registers, size).unwrap_or(0);
+                let unused = 8_u32.wrapping_mul(8_u32.wrapping_sub(size as u32));
+                let value = value.wrapping_shl(unused);
+                let value = match is_signed {
+                    true => (value as i64).wrapping_shr(unused) as u64,
+                    false => value.wrapping_shr(unused),
+                };
+                to.put_number(value, all);
             }
             As::Swapped(size) => {
                 let value = self.value(registers, size).unwrap_or(0).swap_bytes();

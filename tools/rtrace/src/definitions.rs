@@ -31,6 +31,7 @@ fn definition(schema: Schema) -> schemars::Schema {
         Schema::Status => of::<status::Status>(),
         Schema::Summary => of::<Summary>(),
         Schema::Top => of::<top::TopTable>(),
+        Schema::Usdt => of::<list::InPrograms<'static>>(),
         Schema::Why => of::<Object<'static, Explained>>(),
     };
     definition.insert("title".to_owned(), schema.id().into());

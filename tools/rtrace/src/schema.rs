@@ -37,6 +37,8 @@ pub enum Schema {
     Summary,
     /// `rtrace top --json`: each line
     Top,
+    /// `rtrace list --usdt --json`
+    Usdt,
     /// `rtrace why --json`
     Why,
 }
@@ -59,6 +61,7 @@ impl Schema {
             Self::Status => "status/1",
             Self::Summary => "summary/1",
             Self::Top => "top/1",
+            Self::Usdt => "usdt/1",
             Self::Why => "why/1",
         }
     }

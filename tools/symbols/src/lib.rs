@@ -31,6 +31,7 @@ mod saved;
 mod stacks;
 mod vdso;
 
+pub use contents::Contents;
 pub use debuginfod::Servers;
 pub use elf::{build_id, program, Program};
 pub use kernel::{see_modules, Image, KernelSymbol};

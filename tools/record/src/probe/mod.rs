@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events at functions of the kernel and of programs, and at tracepoints: `rtrace probe`, and `-k` of `rtrace record`.
+//! Events at functions of the kernel and of programs, at tracepoints, and at probes in the code of programs: `rtrace
+//! probe`, and `-k` and `-u` of `rtrace record`.
 
 mod program;
 mod resolve;
 mod spec;
 mod symbols;
 mod types;
+mod usdt;
+
+pub use usdt::{Argument, FileProbes, Semaphore, Site};
 
 use crate::place::Place;
 use crate::session::leftovers;
@@ -15,7 +19,7 @@ use anyhow::{anyhow, bail, Context};
 use control::{OnClose, Tracer};
 use resolve::Refusal;
 use rtrace_input::glob;
-use spec::{Spec, TRACEPOINT};
+use spec::{Spec, TRACEPOINT, USDT};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -56,12 +60,12 @@ impl<'t> Probes<'t> {
         // Before the definition: no other process defines events in this subsystem.
         let mut on_close = tracer.on_close()?;
         on_close.events(&subsystem)?;
-        let specs_in_files = specs.iter().filter_map(|spec| {
-            let (file, _) = Spec::parse(spec).ok()?.in_file()?;
-            Some((PathBuf::from(file), identity(Path::new(file))?))
+        let lines = define(tracer, &subsystem, specs)?;
+        let files = lines.iter().filter_map(|line| {
+            let file = usdt::file(line)?;
+            Some((file.to_owned(), identity(file)?))
         });
-        let files = specs_in_files.collect();
-        define(tracer, &subsystem, specs)?;
+        let files = files.collect();
         Ok(Self {
             tracer,
             subsystem,
@@ -101,6 +105,22 @@ impl Drop for Probes<'_> {
 /// The name of the event that a specification defines. `None` if the specification is wrong.
 pub fn event_name(spec: &str) -> Option<String> {
     Some(resolve::event_name(&Spec::parse(spec).ok()?))
+}
+
+/// The specification of a probe in the code of a program, for [`Probes::define`]: `TARGET:[PROVIDER:]NAME(...)` with an
+/// optional name of the event.
+pub fn in_program(text: &str) -> String {
+    match text.split_once('=') {
+        Some((event, probe)) if !event.contains([':', '(', '/']) => {
+            format!("{event}={USDT}{}", probe.trim_start())
+        }
+        _ => format!("{USDT}{}", text.trim_start()),
+    }
+}
+
+/// The probes in the code of a file, or of the files that processes execute.
+pub fn in_programs(target: &str) -> anyhow::Result<Vec<FileProbes>> {
+    usdt::list(target)
 }
 
 /// Defines events that exist until they are deleted. Returns the lines for `dynamic_events`.
@@ -193,7 +213,7 @@ fn define(tracer: &Tracer, subsystem: &str, specs: &[String]) -> anyhow::Result<
 fn alone(tracer: &Tracer, subsystem: &str, text: &str) -> anyhow::Result<()> {
     let line = line(text, subsystem)?;
     let function = Spec::parse(text).ok();
-    let function = function.filter(|spec| spec.in_file().is_none() && spec.tracepoint().is_none());
+    let function = function.filter(Spec::is_in_kernel);
     let advice = function.and_then(|spec| {
         let name = spec.function().rsplit(':').next()?;
         symbols(Some(tracer)).advice(name)

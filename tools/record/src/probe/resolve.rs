@@ -5,6 +5,7 @@
 use super::program;
 use super::spec::{error, Error, From, Member, Spec, Value};
 use super::types::{FoundMember, Pointee, Prototype, Types, ValueKind, STUB};
+use super::usdt;
 use btf_rs::Type;
 use std::fmt::Write;
 use std::path::Path;
@@ -50,6 +51,9 @@ enum Located {
 
 /// The line that defines the event in `subsystem`. The types are those in `folder`, if the specification needs types.
 pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, Refusal> {
+    if let Some(usdt) = spec.usdt() {
+        return usdt::line(spec, &usdt, subsystem, &event_name(spec));
+    }
     let kind = match spec.tracepoint() {
         Some(_) if spec.results.is_some() => {
             return Ok(error(spec.at, "a tracepoint has no result")?);
@@ -118,8 +122,10 @@ pub(super) fn event_name(spec: &Spec<'_>) -> String {
     if let Some(name) = spec.event {
         return name.to_owned();
     }
-    let function = match spec.in_file() {
-        Some((_, function)) => function.split(['+', '@']).next().unwrap_or(function),
+    let in_file = spec.usdt().map(|usdt| usdt.name);
+    let in_file = in_file.or_else(|| Some(spec.in_file()?.1));
+    let function = match in_file {
+        Some(function) => function.split(['+', '@']).next().unwrap_or(function),
         None => spec.function(),
     };
     let function = function.rsplit(':').next().unwrap_or_default();

@@ -9,15 +9,19 @@
 //! RESULT   = [NAME=]ret[->MEMBER | .MEMBER]...[:TYPE]
 //! ```
 //!
-//! FUNCTION is a function of the kernel, `/FILE:FUNCTION` of a program or library, or `tracepoint:NAME`. In a file,
-//! `FUNCTION@VERSION` and `FUNCTION@0xADDRESS` choose one of several functions of that name. A parameter
-//! can be replaced by an argument that `dynamic_events` takes: `%REGISTER`, `$comm`, `+8(%di)`, ...
+//! FUNCTION is a function of the kernel, `/FILE:FUNCTION` of a program or library, `tracepoint:NAME`, or a probe in the
+//! code of a program: `usdt:TARGET:[PROVIDER:]NAME`. In a file, `FUNCTION@VERSION` and `FUNCTION@0xADDRESS` choose one of
+//! several functions of that name. A parameter can be replaced by an argument that `dynamic_events` takes: `%REGISTER`,
+//! `$comm`, `+8(%di)`, ... `str(ARGUMENT)` is `ARGUMENT:ustring`.
 
 use rtrace_input::caret;
 use rtrace_input::rest::{is_of_name, Rest};
 
 /// Prefix of a tracepoint's name.
 pub const TRACEPOINT: &str = "tracepoint:";
+
+/// Prefix of a probe in the code of a program.
+pub const USDT: &str = "usdt:";
 
 /// A function, and the values to record of its calls.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,8 +34,21 @@ pub struct Spec<'a> {
     pub at: usize,
     /// The values to record at a call.
     pub arguments: Vec<Value<'a>>,
+    /// Whether the arguments were given. For a probe in a program's code, the default is all of them.
+    pub arguments_given: bool,
     /// The values to record at the return. [`None`] if the return is not recorded.
     pub results: Option<Vec<Value<'a>>>,
+}
+
+/// A probe in the code of a program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Usdt<'a> {
+    /// A file, the name of a file that is executed, or a PID.
+    pub target: &'a str,
+    /// The program or library that the probe belongs to, if given.
+    pub provider: Option<&'a str>,
+    /// Name of the probe.
+    pub name: &'a str,
 }
 
 /// A value to record.
@@ -99,7 +116,8 @@ impl<'a> Spec<'a> {
         }
         rest.skip_space();
         let mut arguments = Vec::new();
-        if rest.take("(") {
+        let arguments_given = rest.take("(");
+        if arguments_given {
             rest.skip_space();
             if !rest.take(")") {
                 arguments = values(&mut rest)?;
@@ -122,7 +140,23 @@ impl<'a> Spec<'a> {
             place,
             at,
             arguments,
+            arguments_given,
             results,
+        })
+    }
+
+    /// The probe, if the place is one in the code of a program.
+    pub fn usdt(&self) -> Option<Usdt<'a>> {
+        let place = self.place.strip_prefix(USDT)?;
+        let (target, name) = place.rsplit_once(':').unwrap_or(("", place));
+        let (target, provider) = match target.rsplit_once(':') {
+            Some((target, provider)) => (target, Some(provider)),
+            None => (target, None),
+        };
+        Some(Usdt {
+            target,
+            provider,
+            name,
         })
     }
 
@@ -139,6 +173,11 @@ impl<'a> Spec<'a> {
         self.place.strip_prefix(TRACEPOINT)
     }
 
+    /// Whether the place is a function of the kernel.
+    pub fn is_in_kernel(&self) -> bool {
+        self.in_file().is_none() && self.tracepoint().is_none() && self.usdt().is_none()
+    }
+
     /// The function, without an offset.
     pub fn function(&self) -> &'a str {
         let function = self.place.split('+').next();
@@ -148,7 +187,7 @@ impl<'a> Spec<'a> {
 
 /// Parses a function, with its module, its file or an offset.
 fn take_place<'a>(rest: &mut Rest<'a>) -> &'a str {
-    if !rest.left().starts_with('/') {
+    if !rest.left().starts_with('/') && !rest.left().starts_with(USDT) {
         return rest.take_while(|c| is_of_name(c) || ".:+".contains(c));
     }
     let left = rest.left();
@@ -174,32 +213,39 @@ fn values<'a>(rest: &mut Rest<'a>) -> Result<Vec<Value<'a>>, Error> {
 fn value<'a>(rest: &mut Rest<'a>) -> Result<Value<'a>, Error> {
     rest.skip_space();
     let at = rest.at;
-    let mut name = None;
+    let before = *rest;
     let word = rest.take_while(is_of_name);
-    let behind = rest.at;
     rest.skip_space();
-    if !word.is_empty() && rest.take("=") {
-        name = Some(word);
-        rest.skip_space();
-    } else {
-        rest.at = if word.is_empty() { at } else { behind };
+    let name = (!word.is_empty() && rest.take("=")).then_some(word);
+    match name {
+        Some(_) => rest.skip_space(),
+        None => *rest = before,
     }
-    let from = if name.is_some() || word.is_empty() {
-        if rest.left().starts_with(['%', '$', '@', '\\', '+', '-']) {
-            From::Raw(raw(rest))
-        } else {
-            let first = rest.take_while(is_of_name);
-            path(rest, first)?
+    if rest.take("str(") {
+        rest.skip_space();
+        let from = source(rest)?;
+        rest.skip_space();
+        if !rest.take(")") {
+            return error(rest.at, "expected ')'");
         }
-    } else {
-        path(rest, word)?
-    };
+        let ty = Some("ustring");
+        return Ok(Value { at, name, from, ty });
+    }
+    let from = source(rest)?;
     let ty = if rest.take(":") {
         Some(rest.take_while(|c| is_of_name(c) || "@/".contains(c)))
     } else {
         None
     };
     Ok(Value { at, name, from, ty })
+}
+
+fn source<'a>(rest: &mut Rest<'a>) -> Result<From<'a>, Error> {
+    if rest.left().starts_with(['%', '$', '@', '\\', '+', '-']) {
+        return Ok(From::Raw(raw(rest)));
+    }
+    let first = rest.take_while(is_of_name);
+    path(rest, first)
 }
 
 fn path<'a>(rest: &mut Rest<'a>, first: &'a str) -> Result<From<'a>, Error> {
@@ -295,6 +341,31 @@ mod tests {
         assert_eq!(spec.in_file(), Some(("/usr/bin/some-program", "main.0+4")));
         assert!(spec.results.is_some());
 
+        let spec = Spec::parse(
+            "q = usdt:/post:gres:postgresql:query( str(arg1), n=str( $arg2 ), arg3:x8 )",
+        )
+        .expect("a probe");
+        let usdt = spec.usdt().expect("a probe");
+        assert_eq!(
+            (usdt.target, usdt.provider),
+            ("/post:gres", Some("postgresql"))
+        );
+        assert_eq!((usdt.name, spec.event), ("query", Some("q")));
+        let shown: Vec<_> = spec.arguments.iter().map(|v| (v.name, v.ty)).collect();
+        let text = Some("ustring");
+        assert_eq!(shown, [(None, text), (Some("n"), text), (None, Some("x8"))]);
+        assert_eq!(spec.arguments[1].from, From::Raw("$arg2"));
+        for (text, expected, are_given) in [
+            ("usdt:a:b", ("a", None, "b"), false),
+            ("usdt:12:b()", ("12", None, "b"), true),
+            ("usdt:b", ("", None, "b"), false),
+        ] {
+            let spec = Spec::parse(text).expect(text);
+            let usdt = spec.usdt().expect(text);
+            assert_eq!((usdt.target, usdt.provider, usdt.name), expected, "{text}");
+            assert_eq!(spec.arguments_given, are_given, "{text}");
+        }
+
         let spec = Spec::parse("nf_tables:nft_do_chain.isra.0+0x10($comm)->ret").expect("a place");
         assert_eq!(spec.place, "nf_tables:nft_do_chain.isra.0+0x10");
         assert_eq!(spec.function(), "nf_tables:nft_do_chain.isra.0");
@@ -316,6 +387,10 @@ mod tests {
             ("f() g", 4, "expected '(', '->' or the end"),
             ("f ->", 4, "expected a parameter"),
             ("f(x=)", 4, "expected a parameter"),
+            ("f(str(x)", 8, "expected ',' or ')'"),
+            ("f(str(x y))", 8, "expected ')'"),
+            ("f(str(x)y)", 8, "expected ',' or ')'"),
+            ("f(str())", 6, "expected a parameter"),
         ] {
             let error = Spec::parse(text).expect_err(text);
             assert!(error.reason.starts_with(what), "{text}: {}", error.reason);

@@ -2,7 +2,7 @@
 
 //! `rtrace count`, as typed.
 
-use super::rows;
+use super::{rows, usdt};
 use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -30,6 +30,7 @@ Examples:
   rtrace count -T 'vfs_*' -- make                          the calls of kernel functions
   rtrace count -G vfs_read --hist duration -- make         how long they take
   rtrace count -k 'vfs_read(count)' --hist count -- make   their arguments
+  rtrace count -u 'postgres:query__start(q=str(arg1))' --by q   the queries of a database
   rtrace count --recipe offcputime -- make                 the time off CPU, by program
   rtrace count --recipes                                   all recipes, to copy and change
 
@@ -40,7 +41,7 @@ pub struct CountArgs {
     /// As of `rtrace record -e`. The name of a system call means its begin, or its end if its result (`ret`) is used.
     #[arg(short, long = "event", value_name = "PATTERN", value_delimiter = ',')]
     #[arg(value_parser = pattern)]
-    #[arg(required_unless_present_any = ["recipe", "recipes", "probes", "functions", "graph"])]
+    #[arg(required_unless_present_any = ["recipe", "recipes", "probes", "usdt", "functions", "graph"])]
     #[arg(add = ArgValueCompleter::new(complete::events))]
     pub events: Vec<String>,
 
@@ -50,6 +51,14 @@ pub struct CountArgs {
     #[arg(hide_short_help = true)]
     #[arg(short = 'k', long = "probe", value_name = "SPEC", conflicts_with_all = ["recipe", "functions", "graph"])]
     pub probes: Vec<String>,
+
+    /// Count hits of a probe (USDT) in the code of a program or library
+    ///
+    /// As of `rtrace record -u`. The arguments are fields: arg1, arg2, ...
+    #[arg(hide_short_help = true)]
+    #[arg(short = 'u', long = "usdt", value_name = "SPEC", value_parser = usdt)]
+    #[arg(conflicts_with_all = ["recipe", "functions", "graph"])]
+    pub usdt: Vec<String>,
 
     /// Count calls of these kernel functions
     ///

@@ -51,11 +51,13 @@ pub use why::WhyArgs;
 
 use crate::schema::Schema;
 use crate::{complete, newest};
+use ::record::probe::in_program;
 use clap::error::ErrorKind;
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use places::Places;
 use rtrace_input::glob;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::num::ParseIntError;
 use std::path::PathBuf;
@@ -265,6 +267,11 @@ fn rows(text: &str) -> Result<usize, ParseIntError> {
         0 => Ok(usize::MAX),
         rows => Ok(rows),
     }
+}
+
+/// Parses a probe of -u, which -k takes, too.
+fn usdt(text: &str) -> Result<String, Infallible> {
+    Ok(in_program(text))
 }
 
 /// Check that this machine can record, and say how to fix what is missing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Positions of options: a pattern belongs to the `--channel` before it, and a `--filter` to the `-e` or `-k` before it.
+//! Positions of options: a pattern belongs to the `--channel` before it, and a `--filter` to the `-e`, `-k` or `-u`
+//! before it.
 
 use clap::ArgMatches;
 use std::ops::Range;
@@ -19,9 +20,10 @@ pub struct Places {
 /// The events that a --filter applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filtered {
-    /// The patterns of the -e before it, as a range of all patterns. Empty if no -e and no -k stands before it.
+    /// The patterns of the -e before it, as a range of all patterns. Empty if no -e, -k or -u stands before
+    /// it.
     Patterns(Range<usize>),
-    /// The -k with this index.
+    /// The -k or -u with this index. Each -u counts after all -k.
     Probe(usize),
 }
 
@@ -46,9 +48,9 @@ impl Places {
     }
 }
 
-/// The nearest -e or -k before each --filter.
+/// The nearest -e, -k or -u before each --filter.
 fn filters(matches: &ArgMatches) -> Vec<Filtered> {
-    // Some commands have no -k.
+    // Some commands have no -k and no -u.
     let indices = |id| -> Vec<usize> {
         let known = matches.try_contains_id(id).is_ok();
         let indices = known.then(|| matches.indices_of(id)).flatten();
@@ -66,7 +68,7 @@ fn filters(matches: &ArgMatches) -> Vec<Filtered> {
         end += values.count();
         options.push((events[begin], Filtered::Patterns(begin..end)));
     }
-    let probes = indices("probes").into_iter().enumerate();
+    let probes = ["probes", "usdt"].into_iter().flat_map(indices).enumerate();
     options.extend(probes.map(|(probe, at)| (at, Filtered::Probe(probe))));
     let before = |filter: usize| {
         let before = options.iter().filter(|(at, _)| *at < filter);

@@ -20,6 +20,10 @@ use clap::Args;
 /// /FILE:FUNCTION is a function of a program or library, by its symbol. Its types are unknown: the arguments are $arg1
 /// to $arg6, the result is `ret`. FUNCTION@VERSION and FUNCTION@0xADDRESS choose one of several functions of that name.
 ///
+/// usdt:WHERE:[PROVIDER:]NAME is a probe (USDT) in the code of a program or library, with arg1, arg2, ... as arguments.
+/// WHERE is a file, the name of a program or library that runs or is in $PATH, or a PID. str(ARGUMENT) is the text at that
+/// address. `rtrace list -u WHERE` lists the probes.
+///
 /// tracepoint:NAME is a tracepoint of the kernel, with the first five of its arguments. It need not be an event
 /// (`rtrace list --functions 'tracepoint:*_tp'`).
 ///
@@ -33,6 +37,7 @@ Examples:
   rtrace probe 'do_sys_openat2(dfd, filename:ustring)'
   rtrace record -e 'probe:*' -- cat /etc/hostname
   rtrace record -k '/bin/bash:readline(prompt=$arg1:ustring)' -k '/bin/bash:readline -> ret:ustring'
+  rtrace record -k 'usdt:postgres:query__start(query=str(arg1))'
   rtrace record -k 'tracepoint:pelt_se_tp(se->avg.util_avg)' -- make
   rtrace probe --delete vfs_read__return")]
 pub struct ProbeArgs {

@@ -2,7 +2,7 @@
 
 //! `rtrace record`, as typed.
 
-use super::{AccessArgs, NetworkArgs, SetupArgs};
+use super::{usdt, AccessArgs, NetworkArgs, SetupArgs};
 use clap::{ArgGroup, Args};
 use network::parse_address;
 use record::run::condition::Condition;
@@ -59,6 +59,15 @@ pub struct RecordArgs {
     /// `rtrace probe --help`). The event exists during the recording. Without -e nothing else is recorded.
     #[arg(short = 'k', long = "probe", value_name = "SPEC")]
     pub probes: Vec<String>,
+
+    /// Record a probe (USDT) in the code of a program or library, with its arguments
+    ///
+    /// SPEC is [EVENT=]WHERE:[PROVIDER:]NAME[(ARGUMENT, ...)]. WHERE is a file, the name of a program or library that
+    /// runs or is in $PATH, or a PID, and stands for all processes that execute the file: -p chooses some of them. An
+    /// ARGUMENT is arg1, arg2, ..., as in [NAME=]arg1[:TYPE]; str(arg1) is the text at that address. The default is all
+    /// arguments. `rtrace list -u WHERE` lists the probes.
+    #[arg(short = 'u', long = "usdt", value_name = "SPEC", value_parser = usdt)]
+    pub usdt: Vec<String>,
 
     /// Save the names of all functions in call stacks with the trace
     ///

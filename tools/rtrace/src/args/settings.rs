@@ -185,7 +185,7 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
         });
     }
     for (expression, filtered) in args.filters.iter().zip(&args.places.filters) {
-        // `probe_filters` has those of -k.
+        // `probe_filters` has those of -k and -u.
         let Filtered::Patterns(events) = filtered else {
             continue;
         };
@@ -193,7 +193,7 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
         let place = place.filter(|_| !events.is_empty());
         let Some(channel) = place.and_then(|place| all.get_mut(*place)) else {
             return Err(wrong(format_args!(
-                "--filter `{expression}` needs an -e before it: a filter applies to the events of that -e, or of a -k"
+                "--filter `{expression}` needs an -e before it: a filter applies to the events of that -e, or of a -k or -u"
             )));
         };
         let patterns = args.events[events.clone()].iter();
@@ -205,7 +205,7 @@ fn channels(args: &ChoiceArgs, given: &[ChannelArg]) -> Result<Vec<ChannelSetup>
     Ok(all)
 }
 
-/// The filters after a -k: each for the event of that specification, in the maker's `subsystem`. A wrong specification
+/// The filters after a -k or -u: each for the event of that specification, in the maker's `subsystem`. A wrong specification
 /// has none, because it defines no event.
 pub fn probe_filters(args: &ChoiceArgs, probes: &[String], subsystem: &str) -> Vec<Filter> {
     let placed = args.filters.iter().zip(&args.places.filters);

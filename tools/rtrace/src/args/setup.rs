@@ -51,7 +51,7 @@ pub struct ChoiceArgs {
 
     /// Record the -e before it only if EXPR is true
     ///
-    /// After a -k, the filter applies to the -k's event. The language is ftrace's: 'prev_prio < 0 && next_comm ~
+    /// After a -k or -u, the filter applies to its event. The language is ftrace's: 'prev_prio < 0 && next_comm ~
     /// "kworker*"'. Names are those of the event's fields, and of contexts. See rtrace-filter(7).
     #[arg(long = "filter", value_name = "EXPR", value_parser = filter)]
     pub filters: Vec<String>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace list`: the events that can be recorded, and the contexts.
+//! `rtrace list`: the events that can be recorded, the contexts, and the probes in programs.
 
 use crate::args::ListArgs;
 use crate::schema::Schema;
@@ -8,19 +8,22 @@ use anyhow::bail;
 use control::events::{self, Event};
 use control::Tracer;
 use record::place::Place;
-use record::probe;
+use record::probe::{self, Argument, FileProbes};
 use record::session::channels::{may_pick_nothing, patterns_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::slice;
 use terminal::budget::Size;
-use terminal::print;
+use terminal::{print, printable};
 
 /// Prints events, contexts or functions.
 pub fn list(place: &Place, args: &ListArgs) -> anyhow::Result<()> {
     if let Some(pattern) = &args.functions {
         return names(&probe::functions(place, pattern)?, args);
+    }
+    if let Some(target) = &args.usdt {
+        return in_programs(&probe::in_programs(target)?, args);
     }
     let tracer = place.tracer()?;
     match args {
@@ -116,6 +119,40 @@ fn names(names: &[String], args: &ListArgs) -> anyhow::Result<()> {
     }
     let lines = names.iter().map(|name| format!("{name}\n"));
     print_lines(&lines.collect::<Vec<_>>(), args)
+}
+
+/// The probes in the code of programs, for JSON.
+#[derive(JsonSchema, Serialize)]
+pub struct InPrograms<'a> {
+    files: &'a [FileProbes],
+}
+
+/// Prints the probes of files: each location of a probe in a line.
+fn in_programs(files: &[FileProbes], args: &ListArgs) -> anyhow::Result<()> {
+    if args.json {
+        return Schema::Usdt.print(&InPrograms { files }, args.size.budget);
+    }
+    let mut lines = Vec::new();
+    for FileProbes { file, probes } in files {
+        lines.push(format!("{}:\n", printable(file)));
+        lines.extend(probes.iter().map(|site| {
+            let arguments = (1..).zip(&site.arguments);
+            let arguments = arguments
+                .map(|(number, Argument { ty, place, .. })| format!("arg{number}: {ty} {place}"));
+            let arguments: Vec<_> = arguments.collect();
+            let semaphore = site.semaphore.as_ref();
+            let semaphore = semaphore.map(|at| format!(", semaphore {:#x}", at.address));
+            format!(
+                "  {}:{}({}) at {:#x}{}\n",
+                site.provider,
+                site.name,
+                arguments.join("; "),
+                site.address,
+                semaphore.unwrap_or_default()
+            )
+        }));
+    }
+    print_lines(&lines, args)
 }
 
 /// Prints a text for each row.

@@ -28,6 +28,7 @@ fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
         ("--channel", !setup.channels.is_empty()),
         ("--filter", !setup.choice.filters.is_empty()),
         ("--probe", !args.probes.is_empty()),
+        ("--usdt", !args.usdt.is_empty()),
         (
             "--trace-funcs",
             !setup.choice.functions.functions.is_empty(),
@@ -61,6 +62,7 @@ pub fn options(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::
     if has_session {
         without_setup(&args)?;
     }
+    args.probes.append(&mut args.usdt);
     let mode = if args.overwrite {
         Mode::Overwrite
     } else {
@@ -78,7 +80,7 @@ pub fn options(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::
         let me = Maker::me().map_err(|error| wrong(format_args!("{error:#}")))?;
         setup.record_also(format!("{}:*", me.subsystem()));
         let filters = probe_filters(&args.setup.choice, &args.probes, &me.subsystem());
-        // The events of -k are in the first channel.
+        // The events of -k and -u are in the first channel.
         if let Some(first) = setup.channels.iter_mut().find(|channel| channel.is_first()) {
             first.filters.extend(filters);
         }

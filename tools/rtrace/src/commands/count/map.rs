@@ -19,7 +19,7 @@ pub fn recipe(args: &CountArgs) -> Result<Recipe, clap::Error> {
         Some(name) => completed(name, args).map_err(wrong)?,
         None => Recipe {
             maps: vec![line(args)],
-            probes: args.probes.clone(),
+            probes: args.probes.iter().chain(&args.usdt).cloned().collect(),
         },
     };
     let is_differences = args.interval.is_some() && !args.cumulative;
@@ -107,7 +107,7 @@ fn line(args: &CountArgs) -> String {
     of_end |= words.any(is_of_end);
     let mut patterns = call_events(args, of_end);
     let mut by = args.by.clone();
-    if !args.probes.is_empty() {
+    if !args.probes.is_empty() || !args.usdt.is_empty() {
         patterns.push("probes:*".to_owned());
     }
     let function = match (args.functions.is_empty(), args.graph.is_empty()) {
@@ -227,6 +227,7 @@ mod tests {
                 "-k f(a) --hist a",
                 "count probes:* hist(a)",
             ),
+            ("-u a:b --by arg1", "count probes:* by arg1"),
             ("-T vfs_* --sort ip", "count ftrace:function by ip"),
             (
                 "-G vfs_* --by comm --sum duration",

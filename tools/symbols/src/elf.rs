@@ -32,7 +32,7 @@ pub struct Function {
 }
 
 /// The contents of a program's or library's file.
-type Elf<'a> = object::File<'a, &'a Contents>;
+pub(crate) type Elf<'a> = object::File<'a, &'a Contents>;
 
 /// The build id of a program or library, in hexadecimal. [`None`]: it has none, or the file is no such file.
 pub fn build_id(path: &Path) -> Option<String> {
@@ -123,6 +123,25 @@ pub fn program(opened: File, file: &MappedFile, servers: Option<Servers>) -> Opt
         functions: sorted(functions),
         is_stripped,
         inlining,
+    })
+}
+
+/// The first answer of `find`, which looks in a program's or library's file, then in the files of its debug information.
+pub(crate) fn in_debug_information<T>(
+    path: &Path,
+    find: impl Fn(&Contents, &Elf<'_>) -> Option<T>,
+) -> Option<T> {
+    let contents = Contents::open(path).ok()?;
+    let elf = object::File::parse(&contents).ok()?;
+    let own = id_of(&elf);
+    find(&contents, &elf).or_else(|| {
+        let files = debug_files(path, &elf, own.as_deref());
+        files.into_iter().find_map(|path| {
+            let contents = Contents::open(&path).ok()?;
+            let debug = object::File::parse(&contents).ok()?;
+            let is_own = own.is_some() && id_of(&debug) == own;
+            is_own.then(|| find(&contents, &debug)).flatten()
+        })
     })
 }
 

@@ -41,7 +41,7 @@ const NAMES: [DwAt; 3] = [
 const ORIGINS: [DwAt; 2] = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
 
 /// The maximum number of entries that lead to a name.
-const MOST_ORIGINS: usize = 8;
+pub(crate) const MOST_ORIGINS: usize = 8;
 
 /// The maximum number of bytes of all names of a file.
 const MOST_NAMES: usize = 64 << 20;
@@ -49,10 +49,10 @@ const MOST_NAMES: usize = 64 << 20;
 /// The contents of a file.
 type Elf<'a> = object::File<'a, &'a Contents>;
 
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
-type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
-type Unit<'a> = gimli::Unit<Slice<'a>>;
-type Entry<'a, 'u, 's> = gimli::DebuggingInformationEntry<'a, 'u, Slice<'s>>;
+pub(crate) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+pub(crate) type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
+pub(crate) type Unit<'a> = gimli::Unit<Slice<'a>>;
+pub(crate) type Entry<'a, 'u, 's> = gimli::DebuggingInformationEntry<'a, 'u, Slice<'s>>;
 
 /// A part of a file that is mapped at an address.
 #[derive(Clone, Copy, Debug)]
@@ -247,12 +247,12 @@ impl Code {
     }
 }
 
-fn dwarf(sections: &DwarfSections<Vec<u8>>, endian: RunTimeEndian) -> Dwarf<'_> {
+pub(crate) fn dwarf(sections: &DwarfSections<Vec<u8>>, endian: RunTimeEndian) -> Dwarf<'_> {
     sections.borrow(|bytes| EndianSlice::new(bytes, endian))
 }
 
 /// The bytes of a section, decompressed.
-fn section(contents: &Contents, elf: &Elf<'_>, name: &str) -> Option<Vec<u8>> {
+pub(crate) fn section(contents: &Contents, elf: &Elf<'_>, name: &str) -> Option<Vec<u8>> {
     let data = elf.section_by_name(name)?.compressed_data().ok()?;
     contents.spend(data.uncompressed_size).ok()?;
     match data.format {
@@ -268,7 +268,7 @@ fn section(contents: &Contents, elf: &Elf<'_>, name: &str) -> Option<Vec<u8>> {
 }
 
 /// The addresses of a range. [`None`]: it is empty, or of code that the linker has left out.
-fn code_of(range: gimli::Range) -> Option<Range<u64>> {
+pub(crate) fn code_of(range: gimli::Range) -> Option<Range<u64>> {
     (0 < range.begin && range.begin < range.end).then_some(range.begin..range.end)
 }
 
@@ -342,7 +342,10 @@ impl<'a> Source<'a> {
 }
 
 /// The entry to which an entry refers for what it does not say itself.
-fn origin(unit: &Unit<'_>, entry: &Entry<'_, '_, '_>) -> gimli::Result<Option<DebugInfoOffset>> {
+pub(crate) fn origin(
+    unit: &Unit<'_>,
+    entry: &Entry<'_, '_, '_>,
+) -> gimli::Result<Option<DebugInfoOffset>> {
     for attribute in ORIGINS {
         match entry.attr_value(attribute)? {
             Some(AttributeValue::UnitRef(offset)) => {

@@ -2,7 +2,7 @@
 
 //! Conversion of a specification to a line of `dynamic_events`: finds the place of each value in registers and memory.
 
-use super::program;
+use super::program::{self, Parameters};
 use super::spec::{error, Error, From, Member, Spec, Value};
 use super::types::{FoundMember, Pointee, Prototype, Types, ValueKind, STUB};
 use super::usdt;
@@ -63,14 +63,18 @@ pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, R
         None => "p",
     };
     let name = event_name(spec);
-    let mut line = format!("{kind}:{subsystem}/{name} {}", place(spec)?);
     let values = || {
         let results = spec.results.iter().flatten().map(|value| (value, true));
         let arguments = spec.arguments.iter().map(|value| (value, false));
         arguments.chain(results)
     };
-    let needs_types =
-        spec.in_file().is_none() && values().any(|(value, _)| matches!(value.from, From::Path(..)));
+    let needs_types = values().any(|(value, is_result)| {
+        let is_of_program = is_result && spec.in_file().is_some();
+        !is_of_program && matches!(value.from, From::Path(..))
+    });
+    let (place, parameters) = place(spec, needs_types)?;
+    let needs_types = needs_types && spec.in_file().is_none();
+    let mut line = format!("{kind}:{subsystem}/{name} {place}");
     let function = match spec.tracepoint() {
         Some(name) => format!("{STUB}{name}"),
         None => spec.function().to_owned(),
@@ -98,12 +102,26 @@ pub fn line(spec: &Spec<'_>, subsystem: &str, folder: &Path) -> Result<String, R
             (From::Path(first, members), Some(finder)) => {
                 finder.find(value, first, members, is_result)?
             }
-            // The types of a program are unknown.
+            (From::Path(first, members), None) if !is_result && parameters.is_some() => {
+                let found = match (&parameters, members.first()) {
+                    (Some(parameters), None) => parameters.value(first, value.ty),
+                    (_, member) => {
+                        let at = member.map_or(value.at, |member| member.at);
+                        let what = "rtrace does not follow the members of a program's structures: use +OFFSET(VALUE)";
+                        return Ok(error(at, what)?);
+                    }
+                };
+                match found {
+                    Ok(found) => found,
+                    Err(what) => return Ok(error(value.at, what.to_string())?),
+                }
+            }
+            // The type of a program's result is not looked up.
             (From::Path(RESULT, members), None) if is_result && members.is_empty() => {
                 with_type("$retval", value.ty.or(Some("x64")))
             }
             (From::Path(..), None) => {
-                let what = "rtrace does not know the types of a program: use registers (%di), $arg1 to $arg6, or `ret`";
+                let what = "rtrace does not know the types of a program without debug information: use registers (%di), $arg1 to $arg6, or `ret`";
                 return Ok(error(value.at, what)?);
             }
         };
@@ -140,16 +158,19 @@ pub(super) fn event_name(spec: &Spec<'_>) -> String {
     }
 }
 
-/// The place of the probe, as `dynamic_events` takes it.
-fn place(spec: &Spec<'_>) -> Result<String, Refusal> {
+/// The place of the probe, as `dynamic_events` takes it, and the parameters of a program's function, if they are needed
+/// and known.
+fn place(spec: &Spec<'_>, needs_parameters: bool) -> Result<(String, Option<Parameters>), Refusal> {
     let Some((file, function)) = spec.in_file() else {
-        return Ok(spec.tracepoint().unwrap_or(spec.place).to_owned());
+        return Ok((spec.tracepoint().unwrap_or(spec.place).to_owned(), None));
     };
-    match program::place(Path::new(file), function, spec.results.is_some()) {
+    let (file, at_return) = (Path::new(file), spec.results.is_some());
+    match program::place(file, function, at_return, needs_parameters) {
         Ok(place) => {
             let returns = place.returns.iter().map(|offset| format!(",{offset:#x}"));
             let returns: String = returns.collect();
-            Ok(format!("{file}:{:#x}{returns}", place.offset))
+            let text = format!("{}:{:#x}{returns}", file.display(), place.offset);
+            Ok((text, place.parameters))
         }
         Err(what) => Ok(error(spec.at, format!("{what:#}"))?),
     }

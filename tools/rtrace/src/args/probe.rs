@@ -17,8 +17,8 @@ use clap::Args;
 /// symbol, string, ustring: a text in user space). A parameter can be replaced by what ftrace's kprobe events take:
 /// %REGISTER, $comm, $stackN, +OFFSET(VALUE). FUNCTION+OFFSET is a place in the function's code.
 ///
-/// /FILE:FUNCTION is a function of a program or library, by its symbol. Its types are unknown: the arguments are $arg1
-/// to $arg6, the result is `ret`. FUNCTION@VERSION and FUNCTION@0xADDRESS choose one of several functions of that name.
+/// /FILE:FUNCTION is a function of a program or library, by its symbol. Its parameters have names if there is debug
+/// information about the file. Otherwise the arguments are $arg1 to $arg6. The result is `ret`. FUNCTION@VERSION and FUNCTION@0xADDRESS choose one of several functions of that name.
 ///
 /// usdt:WHERE:[PROVIDER:]NAME is a probe (USDT) in the code of a program or library, with arg1, arg2, ... as arguments.
 /// WHERE is a file, the name of a program or library that runs or is in $PATH, or a PID. str(ARGUMENT) is the text at that

@@ -4,28 +4,38 @@
 
 mod code;
 mod functions;
+mod parameters;
 mod returns;
+
+pub use parameters::Parameters;
 
 use anyhow::{anyhow, bail, Context};
 use code::Code;
 use functions::Functions;
 use object::{Object, ObjectSection};
+use parameters::At;
 use rtrace_input::dynamic::RETURNS_MAX;
 use std::fs;
 use std::path::Path;
 
 /// A place in a file, as offsets from its beginning.
-#[derive(Debug, PartialEq, Eq)]
 pub struct Place {
     /// The first instruction of a function, or another one.
     pub offset: u64,
     /// All return instructions of the function, if its return is probed.
     pub returns: Vec<u64>,
+    /// The parameters of the function, if they are needed and the file has debug information.
+    pub parameters: Option<Parameters>,
 }
 
 /// Finds a function in `file`, or an instruction of it: `NAME[@VERSION | @0xADDRESS][+OFFSET]`. With `at_return`, also
-/// finds its return instructions.
-pub fn place(file: &Path, function: &str, at_return: bool) -> anyhow::Result<Place> {
+/// finds its return instructions. With `needs_parameters`, also looks for the parameters.
+pub fn place(
+    file: &Path,
+    function: &str,
+    at_return: bool,
+    needs_parameters: bool,
+) -> anyhow::Result<Place> {
     let shown = file.display();
     let data = fs::read(file).with_context(|| format!("{shown}"))?;
     let object = object::File::parse(&*data)
@@ -79,9 +89,16 @@ pub fn place(file: &Path, function: &str, at_return: bool) -> anyhow::Result<Pla
             );
         }
         let returns = returns.into_iter().map(in_file);
+        let at = match offset {
+            0 if at_return => At::Return,
+            0 => At::Call,
+            _ => At::Inside,
+        };
+        let parameters = needs_parameters.then(|| Parameters::find(file, &object, &found, at));
         Ok(Place {
             offset: in_file(address)?,
             returns: returns.collect::<anyhow::Result<_>>()?,
+            parameters: parameters.flatten(),
         })
     };
     place().with_context(|| format!("{shown}"))
@@ -128,7 +145,7 @@ mod tests {
     #[test]
     fn a_function_of_this_program_is_found() {
         let this = std::env::current_exe().expect("a path");
-        let main = place(&this, "main", false).expect("the beginning");
+        let main = place(&this, "main", false, false).expect("the beginning");
         // (The selftest tool/probe-program checks that the offset is the right one.)
         assert!(main.offset < fs::metadata(&this).expect("the file").len());
         for (file, function, what) in [
@@ -145,7 +162,7 @@ mod tests {
             ),
             (Path::new("/no/such"), "main", "/no/such"),
         ] {
-            let error = place(file, function, false).expect_err(function);
+            let error = place(file, function, false, false).err().expect(function);
             assert!(format!("{error:#}").contains(what), "{error:#}");
         }
     }

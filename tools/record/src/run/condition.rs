@@ -3,6 +3,8 @@
 //! Conditions of `--until` and `--snapshot-on`.
 
 use crate::run::map_limit::MapLimit;
+use crate::run::slow::SlowCall;
+use crate::session::channels::Filter;
 use control::Session;
 use regex::Regex;
 use rtrace_input::caret::Caret;
@@ -27,6 +29,8 @@ pub enum Condition {
     Log(Regex),
     /// A value of a map exceeds a limit.
     Map(MapLimit),
+    /// A call takes longer than a limit. [`Condition::define`] makes an event of it.
+    Slow(SlowCall),
     /// rtrace gets a signal.
     Signal(Signal),
     /// The command ends with a status other than 0.
@@ -58,6 +62,26 @@ impl Condition {
         matches!(self, Self::Failure)
     }
 
+    /// If the condition is a slow call: makes it an event in `subsystem`, and returns the specification of that event and
+    /// its filter. The event has to be defined before the recording.
+    pub fn define(&mut self, subsystem: &str) -> Option<(String, Filter)> {
+        let Self::Slow(call) = self else {
+            return None;
+        };
+        let spec = call.spec();
+        let pattern = format!("{subsystem}:{}", call.event());
+        let filter = call.filter();
+        *self = Self::Event {
+            pattern: pattern.clone(),
+            filter: Some(filter.clone()),
+        };
+        let filter = Filter {
+            patterns: vec![pattern],
+            expression: filter.into(),
+        };
+        Some((spec, filter))
+    }
+
     /// Whether the condition is an event.
     pub fn is_event(&self) -> bool {
         matches!(self, Self::Event { .. })
@@ -80,6 +104,10 @@ impl FromStr for Condition {
                 Ok(limit) => Ok(Self::Map(limit)),
                 Err((within, reason)) => Err(wrong(at + within, reason)),
             },
+            "slow" => match SlowCall::parse(rest) {
+                Ok(call) => Ok(Self::Slow(call)),
+                Err((within, reason)) => Err(wrong(at + within, reason)),
+            },
             "signal" => SIGNALS
                 .into_iter()
                 .find(|(name, _)| rest.strip_prefix("SIG").unwrap_or(rest) == *name)
@@ -87,7 +115,7 @@ impl FromStr for Condition {
                 .ok_or_else(|| wrong(at, "expected USR1 or USR2")),
             _ => Err(wrong(
                 0,
-                "expected event:PATTERN, log:REGEX, map:LIMIT, signal:NAME or failure",
+                "expected event:PATTERN, slow:CALL, log:REGEX, map:LIMIT, signal:NAME or failure",
             )),
         }
     }
@@ -202,6 +230,7 @@ mod tests {
             Condition::Event { pattern, filter } => format!("{pattern} {filter:?}"),
             Condition::Log(regex) => regex.to_string(),
             Condition::Map(limit) => limit.to_string(),
+            Condition::Slow(call) => format!("{} if {}", call.spec(), call.filter()),
             Condition::Signal(signal) => signal.as_raw().to_string(),
             Condition::Failure => "failure".to_owned(),
         };
@@ -221,6 +250,10 @@ mod tests {
             ),
             ("log:BUG: |x y", "BUG: |x y".to_owned()),
             ("map:m max > 5ms", "map:m max > 5ms".to_owned()),
+            (
+                "slow:vfs_fsync > 5ms",
+                "slow_vfs_fsync=vfs_fsync -> ret=$retval:s64 if duration_ns > 5000000".to_owned(),
+            ),
             ("signal:USR1", Signal::USR1.as_raw().to_string()),
             ("signal:SIGUSR2", Signal::USR2.as_raw().to_string()),
             ("failure", "failure".to_owned()),
@@ -243,6 +276,11 @@ mod tests {
             ("log:", 4, "expected a regular expression"),
             ("map:m max < 5", 10, "expected '>'"),
             ("signal:KILL", 7, "expected USR1"),
+            ("slow:", 5, "expected a system call"),
+            ("slow:a", 6, "expected '>'"),
+            ("slow:a < 1s", 7, "expected '>'"),
+            ("slow:a > b", 9, "expected a duration"),
+            ("slow:a > 1s b", 12, "expected the end"),
             ("signal", 6, "expected USR1"),
         ] {
             let said = text.parse::<Condition>().unwrap_err();

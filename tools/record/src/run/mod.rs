@@ -7,5 +7,6 @@ pub mod kernel_log;
 pub mod launch;
 pub mod live;
 pub mod map_limit;
+pub mod slow;
 pub mod watch;
 pub mod workload;

@@ -99,8 +99,9 @@ pub struct RecordArgs {
 
     /// End the recording when WHAT happens, or when COMMAND ends
     ///
-    /// WHAT is event:PATTERN, event:'PATTERN if EXPR', log:REGEX (a line of the kernel log), 'map:NAME max > 50ms' (a
-    /// value of a map of --map: count, sum, min, max), signal:USR1, signal:USR2, or failure: COMMAND fails, and
+    /// WHAT is event:PATTERN, event:'PATTERN if EXPR', 'slow:fsync > 50ms' (a system call, or a function as for -k, takes
+    /// longer; the call is recorded, and without -e nothing else), log:REGEX (a line of the kernel log), 'map:NAME max >
+    /// 50ms' (a value of a map of --map: count, sum, min, max), signal:USR1, signal:USR2, or failure: COMMAND fails, and
     /// not because of Ctrl-C or another signal to rtrace; otherwise no trace is kept. If --until is given several times,
     /// the first that happens counts. COMMAND continues and is waited for.
     #[arg(hide_short_help = true)]

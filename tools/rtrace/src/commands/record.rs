@@ -76,10 +76,18 @@ pub fn options(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::
             return Err(wrong(channel.without_events()));
         }
     }
+    let me = Maker::me().map_err(|error| wrong(format_args!("{error:#}")))?;
+    let mut filters = probe_filters(&args.setup.choice, &args.probes, &me.subsystem());
+    for condition in args.until.iter_mut().chain(&mut args.snapshot_on) {
+        if let Some((spec, filter)) = condition.define(&me.subsystem()) {
+            if !args.probes.contains(&spec) {
+                args.probes.push(spec);
+                filters.push(filter);
+            }
+        }
+    }
     if !args.probes.is_empty() {
-        let me = Maker::me().map_err(|error| wrong(format_args!("{error:#}")))?;
         setup.record_also(format!("{}:*", me.subsystem()));
-        let filters = probe_filters(&args.setup.choice, &args.probes, &me.subsystem());
         // The events of -k and -u are in the first channel.
         if let Some(first) = setup.channels.iter_mut().find(|channel| channel.is_first()) {
             first.filters.extend(filters);

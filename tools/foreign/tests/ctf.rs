@@ -223,6 +223,58 @@ fn damage_is_said_with_file_and_offset() {
 }
 
 #[test]
+fn reading_continues_at_the_packet_after_a_damaged_header() {
+    for is_big in [false, true] {
+        let dir = tempdir().unwrap();
+        let text = lttng_text(if is_big { "be" } else { "le" }, "compact", SWITCH);
+        let packets: Vec<_> = (0..3)
+            .map(|number| {
+                let begin = 1000 * (number + 1);
+                let packet = Packet {
+                    is_big,
+                    number,
+                    ..packet(begin, begin + 900)
+                };
+                packet.bytes(&[(0, begin + 1, &switch)], 8)
+            })
+            .collect();
+        let (size, whole) = (packets[0].len() as u64, packets.concat());
+        let path = dir.path().join("channel0_3");
+        // Magic number, id of the trace, class of the stream, size.
+        for at in [0, 5, 23, SIZE_BYTE] {
+            let mut bytes = whole.clone();
+            bytes[size as usize + at] ^= 0x7f;
+            // The bytes of a magic number are not enough for a packet.
+            let end = 2 * size as usize;
+            bytes.copy_within(..4, end - 4);
+            write(dir.path(), text.as_bytes(), &[("channel0_3", bytes)]);
+            let all = read(dir.path()).unwrap();
+            let times: Vec<_> = all.events.iter().map(|event| event.0).collect();
+            assert_eq!(times, [1001, 3001], "byte {at}: {:?}", all.damages);
+            assert_eq!(all.packets_lost, 1);
+            let (begin, end) = (
+                format!("{}: at byte {size}: ", path.display()),
+                format!("damaged: {size} bytes are left out"),
+            );
+            let [damage] = all.damages.as_slice() else {
+                panic!("{:?}", all.damages)
+            };
+            assert!(
+                damage.starts_with(&begin) && damage.ends_with(&end),
+                "{damage}"
+            );
+            // The last packet alone.
+            let opened = foreign::open(dir.path()).unwrap().unwrap();
+            let reader = opened.metadata.foreign.unwrap();
+            let mut packets = reader.open(&opened.streams[0]).unwrap();
+            packets.seek(2 * size).unwrap();
+            let at = packets.next(&mut Vec::new()).unwrap().unwrap();
+            assert_eq!(at.offset, 2 * size);
+        }
+    }
+}
+
+#[test]
 fn wrong_descriptions_are_refused_with_their_line() {
     let good = lttng_text("le", "compact", SWITCH);
     for (from, to, expected) in [

@@ -11,13 +11,16 @@ use rtrace_abi::header::Layout;
 use std::collections::HashMap;
 use uuid::Uuid;
 
+/// The magic number of a packet.
+pub const MAGIC: u32 = 0xC1FC_1FC1;
+
 /// The translation of a trace.
 #[derive(Debug)]
 pub struct TracePlan {
     /// The trace's id, which each packet has.
     pub uuid: Option<Uuid>,
-    /// Whether packets begin with the magic number.
-    pub has_magic: bool,
+    /// The magic number as bytes, if packets begin with it.
+    pub magic: Option<[u8; 4]>,
     /// Reads the header of a packet.
     pub packet_header: Vec<Step>,
     /// The number of kept values.
@@ -151,16 +154,23 @@ pub fn plan(
     let header = description.packet_header.as_ref();
     let plan = TracePlan {
         uuid: description.uuid,
-        has_magic: header.is_some_and(|ty| {
-            ty.fields()
-                .first()
-                .is_some_and(|field| field.role == Some(Role::Magic))
-        }),
+        magic: header.and_then(|ty| magic(ty.fields().first()?)),
         packet_header: Plan::of_event_header(header),
         places,
         classes,
     };
     Ok((plan, own))
+}
+
+/// The bytes of the magic number, if the first field of a packet is that.
+fn magic(first: &Field) -> Option<[u8; 4]> {
+    match (&first.ty, first.role) {
+        (Type::Integer(integer), Some(Role::Magic)) => Some(match integer.order {
+            Order::Little => MAGIC.to_le_bytes(),
+            Order::Big => MAGIC.to_be_bytes(),
+        }),
+        _ => None,
+    }
 }
 
 /// A field that follows `before` other fields.

@@ -4,10 +4,11 @@
 //! on their sizes.
 
 use super::bits::{Bits, Fault};
-use super::classes::{ClassPlan, TracePlan};
+use super::classes::{ClassPlan, TracePlan, MAGIC};
 use super::machine::{Found, Machine};
 use crate::{Chain, Content};
 use ctf::{Damage, PacketAt, Packets};
+use memchr::memmem;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -161,14 +162,41 @@ pub fn first(trace: &TracePlan, path: &Path) -> Result<Option<Head>> {
     Ok(head(trace, &mut machine, &window.bytes, length, &mut Vec::new()).ok())
 }
 
-/// The begin of the next packet by its clock, if it can be read.
-fn next_begin(trace: &TracePlan, file: &OpenFile) -> Option<u64> {
+/// The head of the packet at an offset, if it can be read.
+fn head_at(trace: &TracePlan, file: &OpenFile, offset: u64) -> Option<Head> {
     let mut window = Window::default();
-    window.load(&file.file, file.next, file.length, HEAD).ok()?;
+    window.load(&file.file, offset, file.length, HEAD).ok()?;
     let mut machine = Machine::new(trace.places);
-    let left = file.length - file.next;
-    let head = head(trace, &mut machine, &window.bytes, left, &mut Vec::new());
-    head.ok()?.found.begin
+    let left = file.length - offset;
+    head(trace, &mut machine, &window.bytes, left, &mut Vec::new()).ok()
+}
+
+/// The offset of the first packet after `offset`, or the end of the file. A packet there begins with the magic number,
+/// and has a header that fits.
+fn packet_after(trace: &TracePlan, own: u32, file: &OpenFile, offset: u64) -> u64 {
+    let Some(magic) = trace.magic else {
+        return file.length;
+    };
+    let is_packet = |begin: &u64| {
+        let head = head_at(trace, file, *begin);
+        head.is_some_and(|head| {
+            head.size <= file.length - begin && trace.classes[head.class].own == own
+        })
+    };
+    let mut window = Window::default();
+    let mut begin = offset + 1;
+    while window.load(&file.file, begin, file.length, WINDOW).is_ok() {
+        let places = memmem::find_iter(&window.bytes, &magic);
+        let mut packets = places.map(|place| begin + place as u64).filter(is_packet);
+        if let Some(packet) = packets.next() {
+            return packet;
+        }
+        if window.end() >= file.length {
+            break;
+        }
+        begin = window.end() - (magic.len() as u64 - 1);
+    }
+    file.length
 }
 
 /// Reads the head of a packet whose file ends after `left` bytes.
@@ -190,10 +218,10 @@ fn head(
         .run(&trace.packet_header, &mut bits, &mut Vec::new())
         .map_err(text)?;
     let found = machine.found;
-    if trace.has_magic && found.magic != Some(0xC1FC_1FC1) {
+    if trace.magic.is_some() && found.magic != Some(MAGIC.into()) {
         let magic = found.magic.unwrap_or(0);
         return Err(format!(
-            "no packet begins here (magic {magic:#010x}, expected 0xc1fc1fc1)"
+            "no packet begins here (magic {magic:#010x}, expected {MAGIC:#010x})"
         ));
     }
     if let (Some(expected), Some(own)) = (trace.uuid, found.uuid) {
@@ -327,11 +355,11 @@ impl StreamPackets {
         let head = match head {
             Ok(head) => head,
             Err(what) => {
-                file.next = file.length;
+                file.next = packet_after(&self.plan.trace, self.plan.class, file, offset);
                 return Err(Damage {
                     path: file.path.clone(),
                     offset,
-                    bytes: left,
+                    bytes: file.next - offset,
                     what,
                 });
             }
@@ -460,7 +488,9 @@ impl StreamPackets {
         // An interrupted writer may close a packet after the begin of the next one.
         let until = match is_over {
             true => {
-                next_begin(&self.plan.trace, file).map_or(until, |next| until.min(class.time(next)))
+                let next = head_at(&self.plan.trace, file, file.next);
+                let next = next.and_then(|head| head.found.begin);
+                next.map_or(until, |next| until.min(class.time(next)))
             }
             false => until,
         };
@@ -514,7 +544,8 @@ impl Packets for StreamPackets {
         loop {
             match self.open_packet() {
                 Ok(true) => {}
-                Ok(false) | Err(_) => return Ok(()),
+                Ok(false) => return Ok(()),
+                Err(_) => continue,
             }
             let is_before = |packet: &Open| self.base + packet.offset + packet.size <= offset;
             if !self.packet.as_ref().is_some_and(is_before) {

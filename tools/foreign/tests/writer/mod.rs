@@ -258,6 +258,9 @@ pub struct Packet {
 /// The number of bits of a packet's header and context.
 const SIZES: usize = 8 * (24 + 16);
 
+/// A byte of a packet's size whose change makes it longer than its file.
+pub const SIZE_BYTE: usize = SIZES / 8 + 8 + 3;
+
 impl Packet {
     /// The packet with these events: an id, a time, and the function that writes the fields.
     pub fn bytes(&self, events: &[Written<'_>], padding: usize) -> Vec<u8> {

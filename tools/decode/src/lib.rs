@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The names of numbers in system calls: flags, constants, errors. Also the calls themselves.
+//! The names of numbers in system calls: flags, constants, errors. Also the calls themselves, and the kernel's names of
+//! events.
 //!
 //! The names and their values are those of the kernel's uapi headers, through the crates `libc` and `nix`, which have
 //! those of the machine that reads. Values that differ between processors are written here, for each [`Architecture`]
@@ -13,6 +14,7 @@ mod architecture;
 mod calls;
 mod chosen;
 mod error;
+mod event_name;
 mod meaning;
 mod signals;
 mod tables;
@@ -21,6 +23,7 @@ pub use architecture::Architecture;
 pub use calls::{arguments, calls, is_call, is_descriptor, number, position};
 pub use chosen::{chosen, SETS};
 pub use error::{error_name, write_error};
+pub use event_name::{event_in_kernel, event_of_kernel};
 pub use meaning::{write_end, Meaning};
 pub use signals::{write_origin, Origin};
 pub use tables::{

@@ -24,8 +24,10 @@ pub use perf_data::PerfData;
 pub use trace_dat::TraceDat;
 
 use ::ctf::Metadata;
+use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
-use system::Result;
+use system::{Error, Result};
 
 /// A format of traces.
 pub trait Format {
@@ -57,4 +59,10 @@ pub fn open(path: &Path) -> Result<Option<Opened>> {
         }
     }
     Ok(None)
+}
+
+/// The stream with this name.
+fn stream<S: Clone>(streams: &HashMap<PathBuf, S>, name: &Path) -> Result<S> {
+    let missing = || Error::read(name)(io::ErrorKind::NotFound.into());
+    streams.get(name).cloned().ok_or_else(missing)
 }

@@ -37,20 +37,7 @@ pub fn name(name: &str) -> Cow<'_, str> {
         Some(Syscall::Exit(call)) => return format!("sys_exit_{call}").into(),
         None => {}
     }
-    if name == "timer_hrtimer_init" {
-        return "hrtimer_setup".into();
-    }
-    let shorter = [
-        ("irq_", "softirq_"),
-        ("timer_", "hrtimer_"),
-        ("timer_", "itimer_"),
-    ]
-    .into_iter()
-    .find_map(|(prefix, rest)| {
-        name.strip_prefix(prefix)
-            .filter(|name| name.starts_with(rest))
-    });
-    shorter.unwrap_or(name).into()
+    decode::event_in_kernel(name).into()
 }
 
 /// Returns a name from a trace, without characters that control a terminal.
@@ -124,11 +111,6 @@ mod tests {
         for (own, ftrace) in [
             ("sched_switch", "sched_switch"),
             ("irq_softirq_raise", "softirq_raise"),
-            ("irq_handler_entry", "irq_handler_entry"),
-            ("timer_start", "timer_start"),
-            ("timer_hrtimer_start", "hrtimer_start"),
-            ("timer_hrtimer_init", "hrtimer_setup"),
-            ("timer_itimer_state", "itimer_state"),
             ("syscall_entry_openat", "sys_enter_openat"),
             ("compat_syscall_exit_unknown", "compat_syscall_exit_unknown"),
         ] {

@@ -46,10 +46,8 @@ struct Streams(HashMap<PathBuf, StreamPlan>);
 
 impl Foreign for Streams {
     fn open(&self, name: &Path) -> Result<Box<dyn Packets>> {
-        let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let plan = self.0.get(name);
-        let plan = plan.ok_or_else(|| Error::read(name)(missing()))?;
-        Ok(Box::new(StreamPackets::new(plan.clone())))
+        let plan = crate::stream(&self.0, name)?;
+        Ok(Box::new(StreamPackets::new(plan)))
     }
 }
 

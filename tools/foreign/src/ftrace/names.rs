@@ -2,24 +2,13 @@
 
 //! rtrace's names of the kernel's events and of their fields. They are LTTng's: a thread's id is `tid`.
 
-/// Prefixes of names that rtrace has with another prefix before them.
-const PREFIXES: [(&str, &str); 3] = [
-    ("softirq_", "irq_"),
-    ("hrtimer_", "timer_"),
-    ("itimer_", "timer_"),
-];
-
 /// Returns rtrace's name of an event of the kernel.
 pub fn event(system: &str, name: &str) -> String {
     match (system, name) {
-        ("timer", "hrtimer_setup") => return "timer_hrtimer_init".to_owned(),
-        ("ftrace", "kernel_stack") => return "rtrace_stack".to_owned(),
-        ("irq" | "timer", _) => {}
-        _ => return name.to_owned(),
+        ("ftrace", "kernel_stack") => "rtrace_stack".to_owned(),
+        ("irq" | "timer", _) => decode::event_of_kernel(name).into_owned(),
+        _ => name.to_owned(),
     }
-    let prefix = PREFIXES.iter().find(|(own, _)| name.starts_with(own));
-    let prefix = prefix.map_or("", |(_, prefix)| prefix);
-    format!("{prefix}{name}")
 }
 
 /// Returns rtrace's name of a field.
@@ -64,10 +53,8 @@ mod tests {
     fn names_are_rtraces() {
         for (system, name, own) in [
             ("irq", "softirq_entry", "irq_softirq_entry"),
-            ("irq", "irq_handler_entry", "irq_handler_entry"),
-            ("timer", "hrtimer_start", "timer_hrtimer_start"),
             ("timer", "hrtimer_setup", "timer_hrtimer_init"),
-            ("timer", "timer_start", "timer_start"),
+            ("kvm", "hrtimer_setup", "hrtimer_setup"),
             ("sched", "sched_switch", "sched_switch"),
         ] {
             assert_eq!(event(system, name), own);

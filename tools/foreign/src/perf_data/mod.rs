@@ -29,11 +29,10 @@ use index::{Index, Kinds};
 use rtrace_abi::schema::Integer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stream::{Shown, StreamPackets, StreamPlan, Trace};
-use system::{Error, Result};
+use system::Result;
 use uuid::Uuid;
 
 /// The name of the channel.
@@ -68,12 +67,8 @@ struct Streams {
 
 impl Foreign for Streams {
     fn open(&self, name: &Path) -> Result<Box<dyn Packets>> {
-        let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let plan = self
-            .plans
-            .get(name)
-            .ok_or_else(|| Error::read(name)(missing()))?;
-        Ok(Box::new(StreamPackets::new(plan.clone())))
+        let plan = crate::stream(&self.plans, name)?;
+        Ok(Box::new(StreamPackets::new(plan)))
     }
 
     fn mappings(&self) -> Option<&str> {

@@ -18,11 +18,10 @@ use decode::Architecture;
 use options::Options;
 use rtrace_abi::schema::Integer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stream::{Groups, StreamPackets, StreamPlan};
-use system::{Error, Result};
+use system::Result;
 use uuid::Uuid;
 
 /// The name of the main buffer's channel.
@@ -52,12 +51,8 @@ struct Streams {
 
 impl Foreign for Streams {
     fn open(&self, name: &Path) -> Result<Box<dyn Packets>> {
-        let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let plan = self
-            .plans
-            .get(name)
-            .ok_or_else(|| Error::read(name)(missing()))?;
-        Ok(Box::new(StreamPackets::new(plan.clone())))
+        let plan = crate::stream(&self.plans, name)?;
+        Ok(Box::new(StreamPackets::new(plan)))
     }
 
     fn kallsyms(&self) -> Option<&str> {

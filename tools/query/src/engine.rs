@@ -141,11 +141,37 @@ impl Engine {
                 "\nname the directory of a trace after the query".to_owned()
             }
             None if message.starts_with("no such table") => {
-                format!("\nthe trace has: {}", names.join(", "))
+                format!("\nthe trace has: {}", some(&names))
             }
             None if names.is_empty() => String::new(),
-            None => format!("\nits tables have: {}", names.join(", ")),
+            None => format!("\nits tables have: {}", some(&names)),
         };
         anyhow!("{message}{place}{hint}")
+    }
+}
+
+/// Number of names that a message shows. A trace of LTTng describes each system call, recorded or not.
+const SHOWN: usize = 40;
+
+/// Returns the first names as a list, with the number of the others.
+fn some(names: &[&str]) -> String {
+    let mut list = names[..names.len().min(SHOWN)].join(", ");
+    let more = names.len().saturating_sub(SHOWN);
+    if more > 0 {
+        list += &format!(" and {more} more (`rtrace query --list DIR`)");
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_shows_some_names() {
+        assert_eq!(some(&["a", "b"]), "a, b");
+        assert!(some(&["a"; SHOWN]).ends_with("a, a"));
+        let more = some(&["a"; SHOWN + 2]);
+        assert!(more.ends_with("a, a and 2 more (`rtrace query --list DIR`)"), "{more}");
     }
 }

@@ -217,11 +217,12 @@ fn nothing_but(lost: u64) -> Content {
 /// Returns the events that have the duration of a call, each with the field of the duration.
 fn probes(catalogue: &Catalogue<'_>) -> Vec<(EventKey, usize, Probe)> {
     let timed = catalogue.events().filter_map(|layout| {
+        let field = call_duration(layout)?;
         let probe = Probe {
             name: layout.name.clone(),
             durations: Durations::new(),
         };
-        Some((key(layout), call_duration(layout)?, probe))
+        Some((key(layout), field, probe))
     });
     timed.collect()
 }

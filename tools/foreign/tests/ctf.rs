@@ -103,6 +103,37 @@ fn lttngs_kernel_traces_have_rtraces_names_in_both_orders_of_bytes() {
 }
 
 #[test]
+fn events_that_perf_converted_have_rtraces_names() {
+    let dir = tempdir().unwrap();
+    let events = r#"
+event { name = "sched:sched_switch"; id = 0; stream_id = 0; fields := struct {
+	uint32_t _perf_tid; string _prev_comm; uint32_t _prev_pid; uint32_t _next_pid;
+}; };
+event { name = "irq:softirq_entry"; id = 1; stream_id = 0; fields := struct { uint32_t _vec; }; };
+event { name = "cpu-clock"; id = 2; stream_id = 0; fields := struct { uint32_t _perf_tid; }; };
+"#;
+    let text = lttng_text("le", "compact", events).replace("lttng-modules", "perf");
+    let switch = |bits: &mut Bits| {
+        bits.word(7, 32);
+        bits.bytes(b"bash\0");
+        bits.word(7, 32);
+        bits.word(8, 32);
+    };
+    let written: [Written<'_>; 3] = [(0, 1001, &switch), (1, 1002, &softirq), (2, 1003, &softirq)];
+    let bytes = packet(1000, 2000).bytes(&written, 0);
+    write(dir.path(), text.as_bytes(), &[("perf_stream_0", bytes)]);
+    let all = read(dir.path()).unwrap();
+    let names: Vec<_> = all.events.iter().map(|event| event.1.as_str()).collect();
+    assert_eq!(names, ["sched_switch", "irq_softirq_entry", "cpu-clock"]);
+    let fields: Vec<_> = all.events[0]
+        .2
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(fields, ["perf_tid", "prev_comm", "prev_tid", "next_tid"]);
+}
+
+#[test]
 fn losses_are_counted_where_they_are() {
     let dir = tempdir().unwrap();
     let text = lttng_text("le", "compact", SWITCH);

@@ -15,6 +15,7 @@ mod lttng;
 mod machine;
 mod model;
 mod packetized;
+mod perf;
 mod plan;
 mod resolve;
 mod stream;
@@ -288,6 +289,7 @@ fn describe(dir: &Path, bytes: &[u8]) -> Result<Described> {
         });
     }
     let notes = lttng::translate(&mut description);
+    perf::translate(&mut description);
     if !is_json {
         resolve::name_roles(&mut description);
     }

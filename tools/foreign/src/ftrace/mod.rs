@@ -16,4 +16,5 @@ mod symbols;
 
 pub use class::Events;
 pub use format::EventFormat;
+pub use names::{event as event_name, field as field_name};
 pub use page::{Missed, PageLayout};

@@ -72,9 +72,13 @@ impl<'a> Cursor<'a> {
 
     /// The value of the field with this number, if present.
     pub(super) fn nth(mut self, field: usize) -> Option<Value<'a>> {
-        match self.places.begin(field) {
-            Some(begin) => (self.field, self.end) = (field, begin),
-            None => self.skip(),
+        match (self.places.begin(field), &self.fields.get(field)?.ty) {
+            // The most frequent case.
+            (Some(begin), Type::Integer(integer) | Type::Enumeration(integer, _)) => {
+                return number(*integer, self.payload, begin);
+            }
+            (Some(begin), _) => (self.field, self.end) = (field, begin),
+            (None, _) => self.skip(),
         }
         while self.field < field {
             self.next_value()?;

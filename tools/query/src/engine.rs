@@ -172,6 +172,9 @@ mod tests {
         assert_eq!(some(&["a", "b"]), "a, b");
         assert!(some(&["a"; SHOWN]).ends_with("a, a"));
         let more = some(&["a"; SHOWN + 2]);
-        assert!(more.ends_with("a, a and 2 more (`rtrace query --list DIR`)"), "{more}");
+        assert!(
+            more.ends_with("a, a and 2 more (`rtrace query --list DIR`)"),
+            "{more}"
+        );
     }
 }

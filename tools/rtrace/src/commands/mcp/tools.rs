@@ -6,7 +6,7 @@ use super::call::{Call, Limits, MOST_TIME};
 use super::place::Root;
 use schemars::{schema_for, JsonSchema};
 use serde::de::DeserializeOwned;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -233,8 +233,8 @@ impl Arguments for List {
     }
 }
 
-/// Questions of `rtrace report`.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+/// Questions of `rtrace report`, by the names of its options.
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Question {
     Syscalls,
@@ -247,23 +247,6 @@ enum Question {
     Profile,
     Maps,
     Aux,
-}
-
-impl Question {
-    fn option(self) -> &'static str {
-        match self {
-            Self::Syscalls => "--syscalls",
-            Self::Latency => "--latency",
-            Self::Threads => "--threads",
-            Self::Cpu => "--cpu",
-            Self::Irq => "--irq",
-            Self::Io => "--io",
-            Self::Locks => "--locks",
-            Self::Profile => "--profile",
-            Self::Maps => "--maps",
-            Self::Aux => "--aux",
-        }
-    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -291,11 +274,10 @@ struct Report {
 impl Arguments for Report {
     fn ask(self, root: &Root, _limits: &Limits) -> Result<Asked, String> {
         let mut words = self.size.words("--json");
-        words.extend(
-            self.questions
-                .iter()
-                .map(|question| question.option().into()),
-        );
+        for question in self.questions {
+            let name = serde_json::to_value(question).map_err(|error| error.to_string())?;
+            words.push(format!("--{}", name.as_str().unwrap_or_default()).into());
+        }
         words.extend(self.critical_path.map(|tid| option("--critical-path", tid)));
         words.extend(self.from.map(|time| option("--from", time)));
         words.extend(self.to.map(|time| option("--to", time)));

@@ -206,7 +206,7 @@ pub trait Answer {
 }
 
 /// The empty answer of an analysis whose owner reads the gathered data directly.
-struct Nothing;
+pub struct Nothing;
 
 impl Answer for Nothing {
     fn name(&self) -> &'static str {

@@ -7,6 +7,7 @@
 mod args;
 mod commands;
 mod complete;
+mod condition;
 mod definitions;
 mod failure;
 mod newest;

@@ -3,7 +3,7 @@
 //! The entries of a session's maps, live and beside a trace.
 
 use crate::beside::{Lines, MAPS};
-use rtrace_input::map::{LinePart, MapLine};
+use rtrace_input::map::{LinePart, MapDefinition, MapLine};
 use std::cmp::Reverse;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::io::BufRead;
@@ -81,6 +81,27 @@ pub fn has_user_stack(line: &str) -> bool {
 }
 
 impl MapTable {
+    /// The table of a map that has counted nothing.
+    pub fn empty(line: &str, definition: &MapDefinition<'_>) -> Self {
+        let keys: Vec<_> = items(definition.keys).collect();
+        let columns = definition.columns.iter().flatten();
+        let columns = columns.map(|(kind, part)| format!("{}({})", kind.name(), part.text));
+        let columns: Vec<_> = [COUNT.to_owned()].into_iter().chain(columns).collect();
+        let is_stack = |key: &String| key == STACK || key == USER_STACK;
+        Self {
+            name: definition.name.to_owned(),
+            line: line.to_owned(),
+            hist: definition.hist.map(|part| part.text.to_owned()),
+            rows: Vec::new(),
+            overflow: vec![0; columns.len()],
+            lacking: 0,
+            unpaired: definition.begins.map(|_| Unpaired::default()),
+            stackless: keys.iter().any(is_stack).then_some(0),
+            keys,
+            columns,
+        }
+    }
+
     /// The user's call stacks in the keys whose functions have no names yet.
     pub fn user_stacks(&self) -> impl Iterator<Item = &UserStack> {
         let keys = self.rows.iter().flat_map(|row| &row.keys);
@@ -140,7 +161,7 @@ fn joined(column: &str, one: i128, other: i128) -> i128 {
 }
 
 /// Begins and ends of durations without the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unpaired {
     /// Number of ends without a begin.
     pub unmatched: u64,
@@ -162,7 +183,7 @@ pub struct MapRow {
 }
 
 /// A key.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MapKey {
     /// A number.
     Number(i128),
@@ -173,7 +194,7 @@ pub enum MapKey {
 }
 
 /// A user's call stack.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserStack {
     /// The process.
     pub pid: u32,
@@ -245,30 +266,22 @@ fn table(line: &str, lines: &mut Lines<impl BufRead>) -> Result<MapTable> {
         Ok(MapLine::Delete(_)) => return Err(lines.wrong("it defines no map")),
         Err(error) => return Err(lines.wrong(format!("it defines no map: {}", error.reason))),
     };
-    let keys: Vec<_> = items(definition.keys).collect();
-    let hist = definition.hist.map(|part| part.text.to_owned());
-    let columns = definition.columns.iter().flatten();
-    let columns = columns.map(|(kind, part)| format!("{}({})", kind.name(), part.text));
-    let columns: Vec<_> = [COUNT.to_owned()].into_iter().chain(columns).collect();
+    let mut table = MapTable::empty(line, &definition);
+    let (keys, hist, columns) = (&table.keys, &table.hist, &table.columns);
 
     let overflow = lines.head()?.strip_prefix("overflow ");
     let overflow = overflow.and_then(|words| numbers(words.split(' '), columns.len()));
     let overflow = overflow.ok_or_else(|| lines.wrong("expected `overflow` and its numbers"))?;
-    let lacking = counter(lines, "lacking")?;
-    let unpaired = match definition.begins {
-        Some(_) => Some(Unpaired {
-            unmatched: counter(lines, "unmatched")?,
-            repeated: counter(lines, "repeated")?,
-            dropped: counter(lines, "dropped")?,
-        }),
-        None => None,
-    };
-    let is_stack = |key: &String| key == STACK || key == USER_STACK;
-    let stackless = match keys.iter().any(is_stack) {
-        true => Some(counter(lines, "stackless")?),
-        false => None,
-    };
-    let heading = keys.iter().chain(&hist).chain(&columns);
+    table.lacking = counter(lines, "lacking")?;
+    if let Some(unpaired) = &mut table.unpaired {
+        unpaired.unmatched = counter(lines, "unmatched")?;
+        unpaired.repeated = counter(lines, "repeated")?;
+        unpaired.dropped = counter(lines, "dropped")?;
+    }
+    if let Some(stackless) = &mut table.stackless {
+        *stackless = counter(lines, "stackless")?;
+    }
+    let heading = keys.iter().chain(hist).chain(columns);
     let heading = heading.map(String::as_str).collect::<Vec<_>>().join(" ");
     if lines.head()? != heading {
         return Err(lines.wrong(format!("expected the names `{heading}`")));
@@ -277,24 +290,14 @@ fn table(line: &str, lines: &mut Lines<impl BufRead>) -> Result<MapTable> {
     loop {
         match lines.head()? {
             "" => break,
-            line => match row(line, &keys, hist.is_some(), columns.len()) {
+            line => match row(line, keys, hist.is_some(), columns.len()) {
                 Some(row) => rows.push(row),
                 None => return Err(lines.wrong(format!("expected an entry of `{heading}`"))),
             },
         }
     }
-    Ok(MapTable {
-        name: definition.name.to_owned(),
-        line: line.to_owned(),
-        rows,
-        keys,
-        hist,
-        columns,
-        overflow,
-        lacking,
-        unpaired,
-        stackless,
-    })
+    (table.overflow, table.rows) = (overflow, rows);
+    Ok(table)
 }
 
 /// The number in the next line, `NAME NUMBER`.

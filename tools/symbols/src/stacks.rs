@@ -140,6 +140,22 @@ impl Stacks {
         self.kernel.is_some() || self.user.is_some()
     }
 
+    /// Whether its events have stacks of this kind.
+    pub fn has(&self, side: Side) -> bool {
+        match side {
+            Side::Kernel => self.kernel.is_some(),
+            Side::User => self.user.is_some(),
+        }
+    }
+
+    /// The number in the trace of the reason why an event's user stack ends.
+    pub fn raw_end(&self, event: &Event<'_>) -> Option<u8> {
+        match event.context(self.end?)? {
+            Value::Unsigned(raw) => u8::try_from(raw).ok(),
+            _ => None,
+        }
+    }
+
     /// The end of an event's user stack. [`None`]: the event has none, as in a thread of the kernel, or the trace does
     /// not say how it ended.
     pub fn end(&self, event: &Event<'_>) -> Option<End> {

@@ -2,19 +2,21 @@
 
 //! `rtrace count`, as typed.
 
-use super::{rows, usdt};
+use super::{rows, usdt, RangeArgs};
 use crate::complete;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use record::session::values::{filter, function, pattern};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 use system::quantity;
 
-/// Count events by key in the kernel while a command runs, or until Ctrl-C
+/// Count events by key, in the kernel while a command runs, or in a trace
 ///
-/// The kernel counts events, adds up their values and makes histograms, and records nothing. At the end, or every
-/// --interval, a table is printed: the rows with the largest first sum, or the largest count, first.
+/// The kernel counts events, adds up their values and makes histograms, and records nothing. At the end (of the command,
+/// or at Ctrl-C), or every --interval, a table is printed: the rows with the largest first sum, or the largest count,
+/// first.
 ///
 /// COMMAND is a stopwatch: events of all processes count until it ends. With --only, only its own events count.
 #[derive(Debug, Args)]
@@ -32,6 +34,7 @@ Examples:
   rtrace count -k 'vfs_read(count)' --hist count -- make   their arguments
   rtrace count -u 'postgres:query__start(q=str(arg1))' --by q   the queries of a database
   rtrace count --recipe offcputime -- make                 the time off CPU, by program
+  rtrace count -i trace -e write --by comm --sum ret       of a trace that was recorded
   rtrace count --recipes                                   all recipes, to copy and change
 
 Exit codes: as of `rtrace record`.")]
@@ -68,9 +71,9 @@ pub struct CountArgs {
     #[arg(add = ArgValueCompleter::new(complete::functions))]
     pub functions: Vec<String>,
 
-    /// Count returns of these kernel functions; `duration` is the time of the call
+    /// Count returns of these kernel functions
     ///
-    /// The default of --by is the function, `func`.
+    /// `duration` is the time of the call. The default of --by is the function, `func`.
     #[arg(short = 'G', long = "graph-funcs", value_name = "PATTERN")]
     #[arg(value_delimiter = ',', value_parser = function, conflicts_with_all = ["events", "functions", "begin"])]
     #[arg(add = ArgValueCompleter::new(complete::functions))]
@@ -141,13 +144,27 @@ pub struct CountArgs {
 
     /// Count only events of these processes
     ///
-    /// All threads of these processes, and the processes they start.
+    /// All threads of these processes, and, without -i, the processes they start.
     #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
     pub pids: Vec<u32>,
 
     /// Count only events of COMMAND and what it starts
     #[arg(long, requires = "command", conflicts_with = "pids")]
     pub only: bool,
+
+    /// Count the events of the trace in DIR
+    ///
+    /// The trace may be one of another tracer. Without DIR: the current directory if that is a trace, or the newest
+    /// trace in it.
+    #[arg(short, long, value_name = "DIR", num_args = 0..=1)]
+    #[arg(add = ArgValueCompleter::new(complete::traces))]
+    #[arg(conflicts_with_all = [
+        "probes", "functions", "graph", "only", "interval", "size", "duration", "command"
+    ])]
+    pub input: Option<Option<PathBuf>>,
+
+    #[command(flatten)]
+    pub range: RangeArgs,
 
     /// Print a table every DURATION
     ///

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtrace count`: counts events by key in the kernel.
+//! `rtrace count`: counts events by key in the kernel, or those of a recorded trace.
 
 mod map;
+mod place;
+mod recorded;
 
-use crate::args::CountArgs;
+use crate::args::{self, wrong, CountArgs};
 use crate::schema::Schema;
+use analysis::choice::Part;
 use analysis::maps::{self, MapObject};
+use analysis::{frame, pass, Catalogue, SendAnalysis};
 use anyhow::Context;
 use control::Session;
 use record::exit::{Code, DONE};
 use record::place::Place;
 use record::probe::Probes;
-use record::recipes;
+use record::recipes::{self, Recipe};
 use record::run::condition::{Conditions, Happened};
 use record::run::launch;
 use record::run::watch::Watch;
@@ -21,17 +25,20 @@ use record::session::functions::Functions;
 use record::session::maker::Maker;
 use record::session::tasks::Tasks;
 use record::session::temporary::Temporary;
+use recorded::Recorded;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 use store::maps::{has_user_stack, MapRow, MapTable};
+use store::Trace;
 use symbols::Recorder;
 use system::signals::Signals;
-use terminal::{print_on, say, tell};
+use terminal::{print_on, progress, say, tell};
 use unwind::Loader;
 
 /// Counts and prints the tables, or prints the recipes. Returns the exit code.
@@ -41,6 +48,13 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
         return Ok(DONE);
     }
     let recipe = &map::recipe(args)?;
+    match &args.input {
+        Some(dir) => return of_trace(&args::trace(dir.clone())?, args, recipe),
+        None if args.range.from.is_some() || args.range.to.is_some() => {
+            return Err(wrong("--from and --to are for the trace of -i").into());
+        }
+        None => {}
+    }
     let program = match launch::find(&args.command) {
         Ok(program) => program,
         Err(code) => return Ok(code),
@@ -106,6 +120,66 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
     run.code(code)
 }
 
+/// Counts the events of the trace in `dir`, and prints the tables.
+fn of_trace(dir: &Path, args: &CountArgs, recipe: &Recipe) -> anyhow::Result<Code> {
+    if let Some(probe) = recipe.probes.first() {
+        let what = "a recorded trace has only the probes that were recorded";
+        return Err(wrong(format_args!("-k {probe}: {what}")).into());
+    }
+    let trace = Trace::open(dir)?;
+    let catalogue = Catalogue::new(&trace.metadata);
+    let part = Part {
+        from: args.range.from,
+        to: args.range.to,
+        pids: args.pids.clone(),
+        ..Part::default()
+    };
+    let mut tables: Vec<_> = recipe.maps.iter().map(|_| Vec::new()).collect();
+    let maps = recipe.maps.iter().zip(&mut tables);
+    let analyses = maps.map(|(line, out)| {
+        let map = Recorded::new(line, dir, &catalogue, out);
+        let map = map.with_context(|| dir.display().to_string())?;
+        Ok(Box::new(map) as SendAnalysis<'_>)
+    });
+    let analyses = analyses.collect::<anyhow::Result<_>>()?;
+    let bar = progress::reading(trace.bytes)?;
+    let progress = |bytes| bar.inc(bytes);
+    let answers = pass::read(dir, &trace, &catalogue, analyses, &part, progress)?;
+    bar.finish_and_clear();
+    let ns = trace.metadata.clock.nanoseconds(answers.extent.ticks());
+    for table in tables.iter_mut().flatten() {
+        print(table, args, Duration::from_nanos(ns as u64))?;
+    }
+    answers.warnings.iter().for_each(say);
+    if answers.losses.lost > 0 || !answers.losses.lost_is_exact {
+        let mut text = String::new();
+        frame::lower_bounds(&mut text)?;
+        say(text.trim());
+        say(frame::totals(&answers.losses));
+    }
+    answers.losses.verdict()?;
+    Ok(DONE)
+}
+
+/// Prints a table that was counted for `time`. Returns whether the output still has a reader.
+fn print(table: &mut MapTable, args: &CountArgs, time: Duration) -> anyhow::Result<bool> {
+    maps::sort(table, args.sort.as_deref());
+    let seconds = time.as_secs_f64();
+    if args.json {
+        let mut object = MapObject::new(table);
+        object.seconds = Some(seconds);
+        return Ok(print_on(&Schema::Count.line(&object)?)?);
+    }
+    let mut text = String::new();
+    if args.interval.is_some() {
+        writeln!(text, "\nafter {seconds:.1} s")?;
+    }
+    maps::write(table, args.rows, &mut text)?;
+    let is_read = print_on(&text)?;
+    maps::warnings(table).iter().for_each(say);
+    Ok(is_read)
+}
+
 /// The tables of a session's map.
 struct Counts<'a> {
     session: &'a Session,
@@ -169,24 +243,11 @@ impl<'a> Counts<'a> {
                 subtract(table, before);
             }
         }
-        let seconds = self.begin.elapsed().as_secs_f64();
+        let time = self.begin.elapsed();
         self.name(&mut tables, is_last)?;
         let mut is_read = true;
         for table in &mut tables {
-            maps::sort(table, self.args.sort.as_deref());
-            if self.args.json {
-                let mut object = MapObject::new(table);
-                object.seconds = Some(seconds);
-                is_read = print_on(&Schema::Count.line(&object)?)?;
-                continue;
-            }
-            let mut text = String::new();
-            if self.args.interval.is_some() {
-                writeln!(text, "\nafter {seconds:.1} s")?;
-            }
-            maps::write(table, self.args.rows, &mut text)?;
-            is_read = print_on(&text)?;
-            maps::warnings(table).iter().for_each(say);
+            is_read = print(table, self.args, time)?;
         }
         Ok(is_read)
     }

@@ -7,41 +7,23 @@
 //! end. [`Wanted`] then checks the expression on what both ends recorded.
 
 use super::expression::Expression;
+use crate::condition::{compared, in_trace, is_alias, is_picked, wrong, Condition, Held, SYSCALLS};
 use analysis::syscalls::{edge, Edge};
-use ctf::{Event, EventLayout, Metadata, Type, Value};
+use ctf::{Event, EventLayout, Metadata};
 use record::session::channels::Filter;
-use rtrace_abi::schema::{Field, FieldType, Integer, Shown};
-use rtrace_filter::compile::{compile, FilterContext, FilterNames, ProgramMemory};
-use rtrace_filter::evaluate::Contexts;
-use rtrace_filter::program::{Program, Step, MAX_STEPS, MAX_TEXTS};
 use rtrace_input::pattern::Pattern;
-use std::iter;
-use system::{Error, Result};
+use system::Result;
+
+pub use crate::condition::Values;
 
 /// The filter of `--failed`. Results below -4095 are addresses.
 pub const FAILED: &str = "ret < 0 && ret >= -4095";
-
-/// The subsystem of system calls.
-const SYSCALLS: &str = "syscalls";
-
-/// Names that contexts have in filters, and in a trace.
-const CONTEXTS: [(&str, &str); 6] = [
-    ("comm", "procname"),
-    ("COMM", "procname"),
-    ("common_pid", "tid"),
-    ("CPU", "cpu_id"),
-    ("cpu", "cpu_id"),
-    ("common_cpu", "cpu_id"),
-];
 
 /// Contexts that are the same at both ends of a call.
 const CONSTANT: [&str; 3] = ["pid", "tid", "common_pid"];
 
 /// The call that starts a command. Its begin is always recorded, because earlier calls of the process are rtrace's.
 const STARTS: &str = "execve";
-
-/// Number of CPUs that an expression may name.
-const CPUS: u32 = 8192;
 
 /// A filter of system calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,27 +42,6 @@ impl CallFilter {
             Some(pattern) => is_picked(&Pattern::parse(pattern), event, is_call),
         }
     }
-}
-
-/// Whether a pattern picks an event of a trace. A trace does not name the subsystem, but most names of events begin
-/// with it, and those of programs have it before a colon.
-pub fn is_picked(pattern: &Pattern<'_>, event: &str, is_call: bool) -> bool {
-    if let Some((subsystem, event)) = event.split_once(':') {
-        return pattern.matches(subsystem, event);
-    }
-    let subsystem = match pattern.subsystem.unwrap_or(pattern.event) {
-        _ if is_call => SYSCALLS,
-        subsystem if pattern.subsystem.is_some() => subsystem,
-        subsystem
-            if event
-                .strip_prefix(subsystem)
-                .is_some_and(|rest| rest.starts_with('_')) =>
-        {
-            subsystem
-        }
-        _ => "",
-    };
-    pattern.matches(subsystem, event)
 }
 
 /// The names of both ends of a call, in a trace and in the kernel.
@@ -143,9 +104,7 @@ impl<F: Fn(&str) -> Option<Vec<String>>> Known<F> {
     }
 
     fn is_context(&self, name: &str) -> bool {
-        let mut aliases = CONTEXTS.iter();
-        self.contexts.iter().any(|context| context == name)
-            || aliases.any(|(alias, _)| *alias == name)
+        self.contexts.iter().any(|context| context == name) || is_alias(name)
     }
 
     /// Divides a filter of events other than calls: for the events that a pattern picks and that have the fields.
@@ -248,16 +207,10 @@ pub fn contexts_of(filters: &[CallFilter], available: &[String]) -> Vec<String> 
     found
 }
 
-fn in_trace(name: &str) -> &str {
-    let alias = CONTEXTS.iter().find(|(alias, _)| *alias == name);
-    alias.map_or(name, |(_, context)| context)
-}
-
 /// The filter of a call, for a trace.
 #[derive(Debug)]
 pub struct Wanted {
-    steps: Vec<Step>,
-    texts: Vec<u8>,
+    condition: Condition,
     values: Vec<Source>,
 }
 
@@ -270,16 +223,6 @@ enum Source {
     End(usize),
     /// In the context of this name.
     Context(String),
-}
-
-/// The values that a filter compares; [`None`] for an unknown one.
-#[derive(Clone, Debug, Default)]
-pub struct Values(Vec<Option<Held>>);
-
-#[derive(Clone, Debug)]
-enum Held {
-    Number(u64),
-    Text(Vec<u8>),
 }
 
 impl Wanted {
@@ -336,38 +279,10 @@ impl Wanted {
             if values.len() < parsed.names().len() {
                 continue;
             }
-            return Self::compile(&filter.expression, &named, values).map(Some);
+            let condition = Condition::new(&filter.expression, &named)?;
+            return Ok(Some(Self { condition, values }));
         }
         Ok(None)
-    }
-
-    fn compile(
-        expression: &str,
-        named: &[(&str, FieldType<'static>)],
-        values: Vec<Source>,
-    ) -> Result<Self> {
-        let contexts: Vec<_> = (0..)
-            .zip(named)
-            .map(|(id, (name, ty))| FilterContext { name, id, ty: *ty })
-            .collect();
-        let names = FilterNames {
-            fields: iter::empty::<Field<'_>>(),
-            contexts: &contexts,
-            cpus: CPUS,
-            hides_addresses: false,
-        };
-        let (mut steps, mut texts) = (vec![Step::NONE; MAX_STEPS], vec![0; MAX_TEXTS]);
-        let memory = ProgramMemory {
-            steps: &mut steps,
-            texts: &mut texts,
-        };
-        let program =
-            compile(expression, names, memory).map_err(|error| wrong(expression, error))?;
-        Ok(Self {
-            steps: program.steps().to_vec(),
-            texts: program.texts().to_vec(),
-            values,
-        })
     }
 
     /// Takes the values of the event that begins or ends a call.
@@ -383,56 +298,14 @@ impl Wanted {
                 }
                 Source::Begin(_) | Source::End(_) => continue,
             };
-            *held = value.and_then(|value| match value {
-                Value::Unsigned(number) => Some(Held::Number(number)),
-                Value::Signed(number) => Some(Held::Number(number as u64)),
-                Value::Text(text) => Some(Held::Text(text.to_vec())),
-                Value::Float(_) | Value::Integers(_) => None,
-            });
+            *held = value.and_then(Held::of);
         }
     }
 
     /// Whether a call with these values is printed. A comparison with a value that is not known excludes the call.
     pub fn wants(&self, values: &Values) -> bool {
-        Program::new(&self.steps, &self.texts).wants(&[], values)
+        self.condition.wants(values)
     }
-}
-
-impl Contexts for Values {
-    type Text = Vec<u8>;
-
-    fn number(&self, id: u8) -> Option<u64> {
-        match self.0.get(usize::from(id))?.as_ref()? {
-            Held::Number(number) => Some(*number),
-            Held::Text(_) => None,
-        }
-    }
-
-    fn text(&self, id: u8) -> Option<Vec<u8>> {
-        match self.0.get(usize::from(id))?.as_ref()? {
-            Held::Text(text) => Some(text.clone()),
-            Held::Number(_) => None,
-        }
-    }
-}
-
-/// The type of a field, for the compiler of filters. Arrays of numbers cannot be compared here.
-fn compared(ty: &Type) -> FieldType<'static> {
-    match ty {
-        Type::Integer(integer) | Type::Enumeration(integer, _) => FieldType::Integer(*integer),
-        Type::Array(element, size) if element.shown == Shown::Text => {
-            FieldType::Array(*element, *size)
-        }
-        Type::Sequence(element, _) if element.shown == Shown::Text => FieldType::String,
-        Type::String => FieldType::String,
-        Type::Float => FieldType::Array(Integer::unsigned(64), 1),
-        Type::Array(element, _) | Type::Sequence(element, _) => FieldType::Array(*element, 1),
-    }
-}
-
-fn wrong(expression: &str, error: rtrace_input::filter::error::Error) -> Error {
-    let why = error.shown(expression).to_string();
-    Error::system("--filter")(std::io::Error::other(why))
 }
 
 #[cfg(test)]

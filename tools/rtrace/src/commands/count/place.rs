@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The places of a map's keys and values in the events of a trace.
+
+use crate::condition::{compared, in_trace, wrong, Condition, Held};
+use analysis::{Catalogue, Moment};
+use anyhow::{anyhow, bail};
+use ctf::{Event, EventLayout, Type, Value};
+use rtrace_abi::schema::{Integer, Shown};
+use rtrace_input::filter::parse::Parser;
+use rtrace_input::filter::Element;
+use rtrace_input::map::{LinePart, MapDefinition, DURATION};
+use std::collections::BTreeSet;
+use store::maps::STACK;
+use symbols::{Side, Stacks};
+
+/// The key that is the name of the event.
+const EVENT: &str = "event";
+
+/// The context that is matched without `match`. A field of an event may be called `tid`.
+const THREAD: &str = "common_pid";
+
+/// The update of the table by an event.
+pub struct Update {
+    pub keys: Vec<Key>,
+    pub columns: Vec<Number>,
+    pub hist: Option<Number>,
+    pub filter: Option<(Condition, Vec<Source>)>,
+}
+
+/// The types of an update's values: whether numbers can be negative.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    keys: Vec<Option<Shown>>,
+    pub columns: Vec<bool>,
+    pub hist: Option<bool>,
+}
+
+impl Update {
+    /// The types of the values.
+    pub fn form(&self) -> Form {
+        let keys = self.keys.iter().map(|key| match key {
+            Key::Value(_, Type::Integer(integer) | Type::Enumeration(integer, _)) => {
+                Some(integer.shown)
+            }
+            Key::Value(..) => Some(Shown::Text),
+            Key::Event(_) | Key::Stack(_) => None,
+        });
+        Form {
+            keys: keys.collect(),
+            columns: self.columns.iter().map(Number::is_signed).collect(),
+            hist: self.hist.as_ref().map(Number::is_signed),
+        }
+    }
+
+    /// Whether a key is a place in the kernel's code.
+    pub fn has_places(&self) -> bool {
+        let is_place = |key: &Key| match key {
+            Key::Value(_, Type::Integer(integer)) => integer.shown == Shown::Address,
+            _ => false,
+        };
+        self.keys.iter().any(is_place)
+    }
+}
+
+/// A key.
+pub enum Key {
+    /// The name of the event.
+    Event(String),
+    Value(Source, Type),
+    /// The call stack at this place among the stacks of the map.
+    Stack(usize),
+}
+
+/// A number of an event.
+pub enum Number {
+    /// A value, and whether it can be negative.
+    Value(Source, bool),
+    /// The nanoseconds since the begin.
+    Duration,
+}
+
+impl Number {
+    fn is_signed(&self) -> bool {
+        matches!(self, Self::Value(_, true))
+    }
+}
+
+/// The place of a value. A trace knows the task of most events without a context.
+pub enum Source {
+    Field(usize),
+    Context(usize),
+    Cpu,
+    Thread,
+    Process,
+    Comm,
+}
+
+impl Source {
+    /// Returns the value at an event.
+    pub fn value<'e>(&self, event: &Event<'e>, now: &Moment<'e>) -> Option<Value<'e>> {
+        match self {
+            Self::Field(field) => event.value(*field),
+            Self::Context(context) => event.context(*context),
+            Self::Cpu => Some(Value::Unsigned(now.schedule.number(now.cpu).into())),
+            Self::Thread => now.tid().map(Value::Signed),
+            Self::Process => now.task?.process.map(Value::Signed),
+            Self::Comm => now.comm().map(Value::Text),
+        }
+    }
+
+    /// Returns the value at an event, for a filter.
+    pub fn held(&self, event: &Event<'_>, now: &Moment<'_>) -> Option<Held> {
+        // The event and the moment have different lifetimes.
+        match self {
+            Self::Comm => now.comm().map(|comm| Held::Text(comm.to_vec())),
+            _ => Held::of(self.value(event, now)?),
+        }
+    }
+}
+
+/// Finds the places of values at an event.
+pub struct Finder<'a> {
+    pub layout: &'a EventLayout,
+    pub catalogue: &'a Catalogue<'a>,
+}
+
+impl Finder<'_> {
+    /// The update of a map, whose keys have these call stacks.
+    pub fn update(&self, map: &MapDefinition<'_>, stacks: &[&str]) -> anyhow::Result<Update> {
+        let measures = map.begins.is_some();
+        let number = |part: LinePart<'_>| self.number(part.text, measures);
+        let keys = map.keys.into_iter().flat_map(LinePart::items);
+        let keys = keys.map(|part| self.key(part.text, stacks));
+        let columns = map.columns.iter().flatten().map(|(_, part)| number(*part));
+        Ok(Update {
+            keys: keys.collect::<anyhow::Result<_>>()?,
+            columns: columns.collect::<anyhow::Result<_>>()?,
+            hist: map.hist.map(number).transpose()?,
+            filter: map.filter.map(|part| self.filter(part.text)).transpose()?,
+        })
+    }
+
+    /// The call stacks that are keys.
+    pub fn stacks(&self, names: &[&str]) -> anyhow::Result<Vec<(Side, Stacks)>> {
+        let class = self.catalogue.class(self.layout);
+        let stacks = names.iter().map(|name| {
+            let side = match *name {
+                STACK => Side::Kernel,
+                _ => Side::User,
+            };
+            let stacks = class.map(Stacks::of).filter(|stacks| stacks.has(side));
+            let stacks = stacks.ok_or_else(|| {
+                let event = &self.layout.name;
+                anyhow!("the trace has no call stacks `{name}` at {event}: `rtrace record -g` records them")
+            })?;
+            Ok((side, stacks))
+        });
+        stacks.collect()
+    }
+
+    /// The values of one side of `match`. Without values: the thread.
+    pub fn matched(&self, names: Option<LinePart<'_>>) -> anyhow::Result<Vec<Source>> {
+        let thread = LinePart {
+            text: THREAD,
+            at: 0,
+        };
+        let names = names.unwrap_or(thread).items();
+        names.map(|name| Ok(self.integer(name.text)?.0)).collect()
+    }
+
+    fn find(&self, name: &str) -> anyhow::Result<(Source, Type)> {
+        if let Some(field) = self.layout.field(name) {
+            return Ok((Source::Field(field), self.layout.fields[field].ty.clone()));
+        }
+        let context = in_trace(name);
+        let class = self.catalogue.class(self.layout);
+        let place = class.and_then(|class| Some((class.context(context)?, class)));
+        if let Some((place, class)) = place {
+            return Ok((Source::Context(place), class.contexts[place].ty.clone()));
+        }
+        let number = |source, integer| Ok((source, Type::Integer(integer)));
+        match context {
+            "cpu_id" => number(Source::Cpu, Integer::unsigned(32)),
+            "tid" => number(Source::Thread, Integer::signed(32)),
+            "pid" => number(Source::Process, Integer::signed(32)),
+            "procname" => Ok((Source::Comm, Type::String)),
+            _ => bail!(
+                "the trace has no field or context `{name}` at {}",
+                self.layout.name
+            ),
+        }
+    }
+
+    fn integer(&self, name: &str) -> anyhow::Result<(Source, bool)> {
+        match self.find(name)? {
+            (source, Type::Integer(integer) | Type::Enumeration(integer, _)) => {
+                Ok((source, integer.shown == Shown::Signed))
+            }
+            _ => bail!("`{name}` of {} is no integer", self.layout.name),
+        }
+    }
+
+    fn number(&self, name: &str, measures: bool) -> anyhow::Result<Number> {
+        if measures && name == DURATION {
+            return Ok(Number::Duration);
+        }
+        let (source, is_signed) = self.integer(name)?;
+        Ok(Number::Value(source, is_signed))
+    }
+
+    fn key(&self, name: &str, stacks: &[&str]) -> anyhow::Result<Key> {
+        if name == EVENT {
+            return Ok(Key::Event(self.layout.name.clone()));
+        }
+        if let Some(place) = stacks.iter().position(|stack| *stack == name) {
+            return Ok(Key::Stack(place));
+        }
+        let (source, ty) = self.find(name)?;
+        let is_text = |element: &Integer| element.shown == Shown::Text;
+        match &ty {
+            Type::Integer(_) | Type::Enumeration(..) | Type::String => {}
+            Type::Array(element, _) | Type::Sequence(element, _) if is_text(element) => {}
+            _ => bail!(
+                "`{name}` of {} is neither an integer nor a text",
+                self.layout.name
+            ),
+        }
+        Ok(Key::Value(source, ty))
+    }
+
+    fn filter(&self, expression: &str) -> anyhow::Result<(Condition, Vec<Source>)> {
+        let elements: Result<Vec<_>, _> = Parser::new(expression).collect();
+        let elements = elements.map_err(|error| wrong(expression, error))?;
+        let names = elements.iter().filter_map(|element| match element {
+            Element::Predicate(predicate) => Some(predicate.name),
+            _ => None,
+        });
+        let (mut named, mut sources) = (Vec::new(), Vec::new());
+        for name in names.collect::<BTreeSet<_>>() {
+            let (source, ty) = self.find(name)?;
+            named.push((name, compared(&ty)));
+            sources.push(source);
+        }
+        Ok((Condition::new(expression, &named)?, sources))
+    }
+}

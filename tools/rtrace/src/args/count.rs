@@ -159,7 +159,7 @@ pub struct CountArgs {
     #[arg(short, long, value_name = "DIR", num_args = 0..=1)]
     #[arg(add = ArgValueCompleter::new(complete::traces))]
     #[arg(conflicts_with_all = [
-        "probes", "functions", "graph", "only", "interval", "size", "duration", "command"
+        "probes", "usdt", "functions", "graph", "only", "interval", "size", "duration", "command"
     ])]
     pub input: Option<Option<PathBuf>>,
 

@@ -5,6 +5,7 @@
 //! The database is a private temporary file without a name in the file system. SQLite writes it only when its
 //! cache is full. A query may read these tables and nothing else.
 
+use crate::container;
 use crate::interruption::Interruption;
 use crate::load::Needed;
 use crate::percentile;
@@ -40,6 +41,7 @@ impl Engine {
             "PRAGMA cache_size = -{CACHE}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF"
         ))?;
         percentile::add(&connection)?;
+        container::add(&connection)?;
         for table in schema.tables.values() {
             connection.execute_batch(&table.create())?;
         }

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod container;
 mod engine;
 mod interruption;
 mod load;

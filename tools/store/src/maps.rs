@@ -112,8 +112,17 @@ impl MapTable {
     }
 
     /// Gives names to the functions of the user's call stacks: `name` returns them as a text, in the form of the kernel's
-    /// stacks. Rows that then have the same keys become one row.
+    /// stacks.
     pub fn name_user_stacks(&mut self, mut name: impl FnMut(&UserStack) -> String) {
+        self.name_keys(|_, key| match key {
+            MapKey::UserStack(stack) => Some(name(stack)),
+            MapKey::Number(_) | MapKey::Text(_) => None,
+        });
+    }
+
+    /// Replaces keys by texts: `name` gets the number of the key's column and the key. Rows that then have the same keys
+    /// become one row.
+    pub fn name_keys(&mut self, mut name: impl FnMut(usize, &MapKey) -> Option<String>) {
         let mut rows: BTreeMap<_, Vec<i128>> = BTreeMap::new();
         for MapRow {
             mut keys,
@@ -121,9 +130,9 @@ impl MapTable {
             numbers,
         } in std::mem::take(&mut self.rows)
         {
-            for key in &mut keys {
-                if let MapKey::UserStack(stack) = key {
-                    *key = MapKey::Text(name(stack));
+            for (place, key) in keys.iter_mut().enumerate() {
+                if let Some(name) = name(place, key) {
+                    *key = MapKey::Text(name);
                 }
             }
             match rows.entry((keys, bucket)) {

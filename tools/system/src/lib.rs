@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The system, as all other crates use it: files, permissions, limits, priority, signals, CPUs, peers and times. Also
+//! The system, as all other crates use it: files, permissions, limits, priority, signals, CPUs, peers, containers and times. Also
 //! the [`Error`] of all crates.
 
 #![forbid(unsafe_code)]
 
 pub mod access;
 pub mod code;
+pub mod container;
 pub mod cpus;
 mod error;
 pub mod files;

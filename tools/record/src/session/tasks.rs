@@ -24,7 +24,7 @@ use system::files;
 pub struct Tasks {
     /// Processes: all their threads, and the processes that they start.
     pub pids: Option<Given<Vec<u32>>>,
-    /// Paths of cgroups, as the user wrote them.
+    /// Cgroups, as the user named them.
     pub cgroups: Option<Given<Vec<String>>>,
     /// Set if the command and the processes that it starts are chosen.
     pub only_command: Option<Given<()>>,
@@ -55,7 +55,8 @@ impl Tasks {
     /// Applies the choice to the session.
     pub fn apply(&self, session: &Session) -> anyhow::Result<()> {
         if let Some(given) = &self.cgroups {
-            given.used(session.set_cgroups(&cgroup::paths(&given.value)))?;
+            let paths = given.used(cgroup::paths(&given.value))?;
+            given.used(session.set_cgroups(&paths))?;
         }
         if self.pids.is_some() || self.only_command.is_some() {
             check_namespace()?;

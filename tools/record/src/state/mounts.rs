@@ -71,6 +71,16 @@ pub fn mounts(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
 
 /// One line for each cgroup (v2), with the path as in /proc/PID/cgroup. No lines if the v2 hierarchy is not mounted.
 pub fn cgroups(proc: &Path, _: &Path) -> io::Result<Vec<Line>> {
+    let lines = hierarchy(proc)?.into_iter().map(|(id, path)| {
+        Line::new(CGROUP)
+            .number("cgroup_id", id)
+            .text("path", path.as_os_str().as_bytes())
+    });
+    Ok(lines.collect())
+}
+
+/// The id and the path of each cgroup (v2); none if the v2 hierarchy is not mounted.
+pub fn hierarchy(proc: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let text = fs::read(proc.join("self/mountinfo"))?;
     let mut mounts = lines(&text).filter_map(Mount::parse);
     let mount = mounts.find(|mount| mount.kind == b"cgroup2");
@@ -84,8 +94,8 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The cgroups in a hierarchy that is mounted here.
-fn below(root: &Path) -> Vec<Line> {
-    let mut lines = Vec::new();
+fn below(root: &Path) -> Vec<(u64, PathBuf)> {
+    let mut cgroups = Vec::new();
     let mut left = vec![PathBuf::from("/")];
     while let Some(path) = left.pop() {
         let dir = root.join(path.strip_prefix("/").unwrap_or(&path));
@@ -93,19 +103,15 @@ fn below(root: &Path) -> Vec<Line> {
         let (Ok(metadata), Ok(entries)) = (fs::metadata(&dir), fs::read_dir(&dir)) else {
             continue;
         };
-        lines.push(
-            Line::new(CGROUP)
-                .number("cgroup_id", metadata.ino())
-                .text("path", path.as_os_str().as_bytes()),
-        );
         // The cgroup may also disappear while its entries are read.
         for entry in entries.map_while(Result::ok) {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 left.push(path.join(entry.file_name()));
             }
         }
+        cgroups.push((metadata.ino(), path));
     }
-    lines
+    cgroups
 }
 
 /// Decodes the kernel's three octal digits after a backslash, which stand for blanks and backslashes.

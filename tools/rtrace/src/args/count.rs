@@ -82,7 +82,8 @@ pub struct CountArgs {
     /// Have a row for each value of these keys: comm,cpu
     ///
     /// A key is a field of the events, a context (`rtrace list --contexts`), `event`, the name of the event, or the
-    /// call stack of the kernel or the user, `kstack` and `ustack`. At most four keys.
+    /// call stack of the kernel or the user, `kstack` and `ustack`; or `container`, the container of the running task's
+    /// cgroup. At most four keys.
     #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = name)]
     #[arg(num_args = 1)]
     pub by: Vec<String>,
@@ -148,6 +149,13 @@ pub struct CountArgs {
     #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]
     pub pids: Vec<u32>,
 
+    /// Count only events of tasks in this cgroup and those below it
+    ///
+    /// As of `rtrace record --cgroup`: a path, or a container.
+    #[arg(hide_short_help = true)]
+    #[arg(long = "cgroup", value_name = "CGROUP")]
+    pub cgroups: Vec<String>,
+
     /// Count only events of COMMAND and what it starts
     #[arg(long, requires = "command", conflicts_with = "pids")]
     pub only: bool,
@@ -159,7 +167,7 @@ pub struct CountArgs {
     #[arg(short, long, value_name = "DIR", num_args = 0..=1)]
     #[arg(add = ArgValueCompleter::new(complete::traces))]
     #[arg(conflicts_with_all = [
-        "probes", "usdt", "functions", "graph", "only", "interval", "size", "duration", "command"
+        "probes", "usdt", "functions", "graph", "only", "cgroups", "interval", "size", "duration", "command"
     ])]
     pub input: Option<Option<PathBuf>>,
 

@@ -68,10 +68,10 @@ pub struct ChoiceArgs {
 
     /// Record only tasks in this cgroup and those below it
     ///
-    /// PATH is a path in the v2 hierarchy (/system.slice/ssh.service, as in /proc/PID/cgroup) or in its mount.
-    /// Several are given with --cgroup each.
+    /// A path in the v2 hierarchy (/system.slice/ssh.service, as in /proc/PID/cgroup) or in its mount; or a container:
+    /// its name, or the begin of its ID. Several are given with --cgroup each.
     #[arg(hide_short_help = true)]
-    #[arg(long = "cgroup", value_name = "PATH")]
+    #[arg(long = "cgroup", value_name = "CGROUP")]
     pub cgroups: Vec<String>,
 
     /// Record calls of these kernel functions

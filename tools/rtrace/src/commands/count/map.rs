@@ -10,10 +10,24 @@ use rtrace_input::map::{ColumnKind, LinePart, MapLine, DEFAULT_SIZE, DURATION, M
 /// Fields that the end of a system call has, and the begin has not.
 const OF_END: [&str; 2] = ["ret", DURATION];
 
+/// The key that is a container, and the kernel's key that it is made of.
+pub const CONTAINER: &str = "container";
+const CGROUP: &str = "cgroup_id";
+
+/// The column of the key [`CONTAINER`].
+pub fn container(args: &CountArgs) -> Option<usize> {
+    args.by.iter().position(|key| key == CONTAINER)
+}
+
 /// The maps that the arguments describe, and the events that the maps need.
 pub fn recipe(args: &CountArgs) -> Result<Recipe, clap::Error> {
     if args.by.len() > MAX_KEYS {
         return Err(wrong(format_args!("--by has at most {MAX_KEYS} keys")));
+    }
+    if args.input.is_some() && container(args).is_some() {
+        return Err(wrong(
+            "--by container names the cgroups of this machine as they are now: of a trace, `rtrace query` knows container(path)",
+        ));
     }
     let recipe = match &args.recipe {
         Some(name) => completed(name, args).map_err(wrong)?,
@@ -33,6 +47,9 @@ pub fn recipe(args: &CountArgs) -> Result<Recipe, clap::Error> {
                 .flat_map(LinePart::items)
                 .map(|key| key.text.to_owned())
                 .collect();
+            if let Some(name) = container(args).and_then(|place| names.get_mut(place)) {
+                *name = CONTAINER.to_owned();
+            }
             names.push("count".to_owned());
             let columns = map.columns.iter().flatten();
             names.extend(columns.map(|(kind, value)| format!("{}({})", kind.name(), value.text)));
@@ -107,6 +124,9 @@ fn line(args: &CountArgs) -> String {
     of_end |= words.any(is_of_end);
     let mut patterns = call_events(args, of_end);
     let mut by = args.by.clone();
+    if let Some(place) = container(args) {
+        by[place] = CGROUP.to_owned();
+    }
     if !args.probes.is_empty() || !args.usdt.is_empty() {
         patterns.push("probes:*".to_owned());
     }
@@ -224,6 +244,10 @@ mod tests {
         }
         for (words, expected) in [
             (
+                "-e read --by comm,container --sort container",
+                "count syscall_entry_read by comm,cgroup_id",
+            ),
+            (
                 "-k f(a) --hist a",
                 "count probes:* hist(a)",
             ),
@@ -262,6 +286,7 @@ mod tests {
             "--recipe runqlat --by comm",
             "-T a -G b",
             "-e read --by comm --sort cpu",
+            "-e read --by container -i",
             "-T a -e b",
         ] {
             let words: Vec<_> = words.split(' ').collect();

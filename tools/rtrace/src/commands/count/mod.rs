@@ -21,6 +21,7 @@ use record::run::condition::{Conditions, Happened};
 use record::run::launch;
 use record::run::watch::Watch;
 use record::run::workload::{Run, RunEvent};
+use record::session::cgroup;
 use record::session::functions::Functions;
 use record::session::maker::Maker;
 use record::session::tasks::Tasks;
@@ -34,9 +35,10 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
-use store::maps::{has_user_stack, MapRow, MapTable};
+use store::maps::{has_user_stack, MapKey, MapRow, MapTable};
 use store::Trace;
 use symbols::Recorder;
+use system::container::Container;
 use system::signals::Signals;
 use terminal::{print_on, progress, say, tell};
 use unwind::Loader;
@@ -59,7 +61,10 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
         Ok(program) => program,
         Err(code) => return Ok(code),
     };
-    let tasks = Tasks::new(&args.pids, args.only);
+    let tasks = Tasks {
+        cgroups: (!args.cgroups.is_empty()).then(|| args.cgroups.clone().into()),
+        ..Tasks::new(&args.pids, args.only)
+    };
     let conditions = Conditions {
         duration: args.duration,
         ..Conditions::default()
@@ -189,17 +194,58 @@ struct Counts<'a> {
     before: Vec<MapTable>,
     /// The functions of programs, if a key is the user's call stack.
     symbols: Option<Recorder>,
+    /// The paths of the cgroups that were seen, by their ids, if a key is the container.
+    cgroups: BTreeMap<u64, String>,
 }
 
 impl<'a> Counts<'a> {
     fn new(session: &'a Session, args: &'a CountArgs, symbols: Option<Recorder>) -> Self {
         let begin = Instant::now();
-        Self {
+        let mut counts = Self {
             session,
             args,
             begin,
             before: Vec::new(),
             symbols,
+            cgroups: BTreeMap::new(),
+        };
+        if map::container(args).is_some() {
+            counts.find_cgroups();
+        }
+        counts
+    }
+
+    /// Reads which cgroups there are now. Those that were there before stay known.
+    fn find_cgroups(&mut self) {
+        match cgroup::all() {
+            Ok(cgroups) => self.cgroups.extend(cgroups),
+            Err(error) => say(format_args!("cannot list the cgroups: {error}")),
+        }
+    }
+
+    /// Replaces the ids of cgroups by the names of their containers.
+    fn name_containers(&mut self, tables: &mut [MapTable]) {
+        let Some(column) = map::container(self.args) else {
+            return;
+        };
+        self.find_cgroups();
+        for table in tables {
+            table.keys[column] = map::CONTAINER.to_owned();
+            table.name_keys(|place, key| match key {
+                MapKey::Number(id) if place == column => Some(self.container(*id)),
+                _ => None,
+            });
+        }
+    }
+
+    /// The name of the container of a cgroup; `-` if it belongs to none.
+    fn container(&self, id: i128) -> String {
+        let path = u64::try_from(id).ok().and_then(|id| self.cgroups.get(&id));
+        match path.map(|path| Container::of(path)) {
+            Some(Some(container)) => container.to_string(),
+            Some(None) => "-".to_owned(),
+            // Made and removed between two looks.
+            None => format!("[cgroup {id}]"),
         }
     }
 
@@ -245,6 +291,7 @@ impl<'a> Counts<'a> {
         }
         let time = self.begin.elapsed();
         self.name(&mut tables, is_last)?;
+        self.name_containers(&mut tables);
         let mut is_read = true;
         for table in &mut tables {
             is_read = print(table, self.args, time)?;

@@ -35,6 +35,18 @@ impl ShapePart {
     }
 }
 
+/// Returns the size of these parts at the beginning of `bytes`. [`None`]: the bytes do not begin with these parts, or the
+/// parts are too long for a record.
+#[inline(always)]
+pub fn measure(parts: &[ShapePart], bytes: &[u8]) -> Option<usize> {
+    let mut rest = bytes;
+    for part in parts {
+        rest = part.skip(rest)?;
+    }
+    let size = bytes.len().wrapping_sub(rest.len());
+    (size <= LONGEST).then_some(size)
+}
+
 /// Returns whether `bytes` consist of exactly these parts, and are not too long for a record.
 #[inline(always)]
 pub fn fits(parts: &[ShapePart], bytes: &[u8]) -> bool {

@@ -71,6 +71,9 @@ pub fn all() -> Vec<Seed> {
             [&u16::to_le_bytes(place)[..], &u64::to_le_bytes(word)].concat(),
         );
     }
+    for (name, bytes) in rings() {
+        add("rings", name, bytes);
+    }
     add("events", "cut", in_packet(1, &events[..events.len() - 2]));
     add("events", "unknown", in_packet(1, &[9; 6]));
     add("events", "late", in_packet(0, &[0; 4]));
@@ -130,6 +133,27 @@ pub fn all() -> Vec<Seed> {
     let largest = format!("cpu recorded full nested\ntotal {most} {most} {most}\n");
     add("stats", "largest", largest.into_bytes());
     seeds
+}
+
+/// Rings: valid records, a wrong event, a length that is cut, a head that is too far.
+fn rings() -> Vec<(&'static str, Vec<u8>)> {
+    let record = |words: u64, event: u64, fields: &[u8]| {
+        let mut bytes = [7, words | (event << 10)].map(u64::to_le_bytes).concat();
+        bytes.extend(fields);
+        bytes
+    };
+    let number = record(3, 0, &[9; 8]);
+    let text = record(4, 1, b"1234text\0.......");
+    let sequence = record(4, 2, b"\x02\0\0\0abcdef\0x....");
+    let valid = [number.clone(), text, sequence].concat();
+    let step = |words: u16, bytes: &[u8]| [&words.to_le_bytes()[..], bytes].concat();
+    vec![
+        ("valid", step(11, &valid)),
+        ("event", step(3, &record(3, 9, &[0; 8]))),
+        ("cut", step(3, &record(5, 0, &[0; 8]))),
+        ("far", step(0x7fff, &number)),
+        ("twice", [step(3, &number), step(3, &number)].concat()),
+    ]
 }
 
 /// Functions with each kind of rule, as call frame information.

@@ -34,7 +34,7 @@ macro_rules! replayed {
     };
 }
 
-replayed! { beside config description dynamic eh_frame elf events filter foreign frames http maps metadata packets patterns perf_data program receiver region sizes state stats trace trace_dat triggers unwind_blob }
+replayed! { beside config description dynamic eh_frame elf events filter foreign frames http maps metadata packets patterns perf_data program receiver region rings sizes state stats trace trace_dat triggers unwind_blob }
 
 #[test]
 fn all_folders_have_a_target() {

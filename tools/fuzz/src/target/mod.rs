@@ -22,6 +22,7 @@ mod patterns;
 mod program;
 mod receiver;
 mod region;
+mod rings;
 mod sizes;
 mod state;
 mod stats;
@@ -59,6 +60,7 @@ pub const TARGETS: &[Target] = &[
     target("program", program::check),
     target("receiver", receiver::check),
     target("region", region::check),
+    target("rings", rings::check),
     target("sizes", sizes::check),
     target("state", state::check),
     target("stats", stats::check),

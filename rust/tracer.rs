@@ -13,6 +13,7 @@ use crate::session::{
     DeferredWork, FilesPlace, Follower, Leaps, Regions, Sessions, SessionsShared,
 };
 use crate::source::external::External;
+use crate::source::rings::Rings;
 use crate::source::EventSource;
 use crate::sys::debugfs;
 use crate::sys::debugfs::tree::{Mountable, Tree};
@@ -60,6 +61,7 @@ impl Tracer {
             files: FilesPlace::new()?,
             listing: Listing::new()?,
             regions: Regions::new()?,
+            rings: Rings::new()?,
         })?;
         let serving = DeferredWork::new(&sessions)?;
         file::apply_parameters(&sessions)?;

@@ -96,6 +96,75 @@ pub const REGISTER: u32 = request(WRITE, 9, REGISTER_TEXT);
 /// Maximum size of the argument of [`REGISTER`], its NUL included.
 pub const REGISTER_TEXT: usize = 513;
 
+/// A request on the file `program`: makes the memory that the program and the module share, without rings, and fills in a
+/// [`RingLayout`] for mmap(2). Once per open file.
+///
+/// Errors: `EBUSY`: it was made; `ENOMEM`, `EFAULT`.
+pub const SHARE: u32 = request(READ, 10, size_of::<RingLayout>());
+
+/// Makes the ring with the index in the argument. It can then be mapped.
+///
+/// Errors:
+/// - `ENODATA`: there is no shared memory; `EPERM`: it is that of another process;
+/// - `EINVAL`: the index is not below [`RingLayout::count`]; `EEXIST`: there is this ring;
+/// - `ENOSPC`: the file has as many rings as it may; `EDQUOT`: all rings of the user, or of all users, have as much memory as
+///   they may; `ENOMEM`.
+pub const ADD_RING: u32 = request(NONE, 11, 0);
+
+/// Returns a number for the calling thread, for its records in rings.
+///
+/// Errors: `ENODATA`, `EPERM` as for [`ADD_RING`]; `ENOSPC`: 65,536 threads have one; `ENOMEM`.
+pub const NUMBER_THREAD: u32 = request(NONE, 12, 0);
+
+/// Has the module take the records of the ring with the index in the argument soon. The ring's limit then allows all of
+/// the ring.
+///
+/// Errors: `ENODATA`: there is no shared memory; `EINVAL`: the index is wrong.
+pub const WAKE: u32 = request(NONE, 13, 0);
+
+/// Result of [`SHARE`]: the parts of the file for mmap(2), as offsets and sizes in bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingLayout {
+    /// A 32-bit word for each index of an event: bit 0: a channel takes it from rings; bit 1: it is recorded completely only
+    /// by write(2). Read-only. A child after fork(2) has the mapping, too.
+    pub words: u64,
+    pub words_size: u64,
+    /// The headers of the rings, 128 bytes each.
+    pub headers: u64,
+    pub headers_size: u64,
+    /// Ring N is at `data + N * 2 * ring_size`. Its mapping has twice its size, and shows it twice.
+    pub data: u64,
+    pub ring_size: u64,
+    /// Number of headers. 0: programs cannot read the clock, so there are no rings.
+    pub count: u32,
+    /// 1. Another number: words, headers or records have another form.
+    pub version: u32,
+}
+
+impl RingLayout {
+    /// The bytes of the argument.
+    pub fn to_bytes(self) -> [u8; size_of::<Self>()] {
+        let mut bytes = [0; size_of::<Self>()];
+        let words = [
+            self.words,
+            self.words_size,
+            self.headers,
+            self.headers_size,
+            self.data,
+            self.ring_size,
+        ];
+        let (longs, rest) = bytes.split_at_mut(48);
+        for (to, word) in longs.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        let (count, version) = rest.split_at_mut(4);
+        count.copy_from_slice(&self.count.to_ne_bytes());
+        version.copy_from_slice(&self.version.to_ne_bytes());
+        bytes
+    }
+}
+
 impl LoadTable {
     /// The argument in these bytes.
     pub fn from_bytes(bytes: [u8; size_of::<Self>()]) -> Self {

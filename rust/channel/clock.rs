@@ -53,6 +53,11 @@ impl ClockKind {
         Self::by_name(self.name()).unwrap_or(Self::Monotonic)
     }
 
+    /// Whether programs read the same clock by one instruction.
+    pub(crate) fn is_readable_by_programs(self) -> bool {
+        matches!(self, Self::Tsc { .. })
+    }
+
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -9,6 +9,15 @@ use crate::sys::pages::PAGE_SIZE;
 use core::fmt;
 use kernel::prelude::*;
 
+/// The writers of a channel's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordSource {
+    /// Probes, in the context in which the event fires.
+    Probes,
+    /// A thread of the module, which takes events of programs from their rings.
+    Rings,
+}
+
 /// Settings of a channel. They take effect when a trace starts.
 #[derive(Clone, Copy)]
 pub(crate) struct Config {
@@ -30,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) aux_size: usize,
     /// The side that pays for the order between writer and reader. (The default is a parameter of the module.)
     pub(crate) barriers: BarrierPolicy,
+    /// The writers of the records.
+    pub(crate) source: RecordSource,
     /// First position. A parameter of the module, for tests of their wrap.
     pub(crate) origin: u64,
 }
@@ -46,6 +57,7 @@ impl Config {
         keeps_snapshot_memory: false,
         aux_size: 0,
         barriers: BarrierPolicy::Auto,
+        source: RecordSource::Probes,
         origin: 0,
     };
 

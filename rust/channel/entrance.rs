@@ -120,6 +120,13 @@ impl Entrance {
         }
     }
 
+    /// Counts a record of `cpu`, which has no buffer. The caller is the only one for that CPU's counter.
+    pub(super) fn count_no_buffer_of(&self, cpu: u32) {
+        if let Some(count) = self.no_buffer.of(cpu) {
+            count.increment();
+        }
+    }
+
     /// Counts events for which the kernel called no probe. Any context.
     pub(crate) fn count_missed(&self, events: u64) {
         self.missed.add(events);

@@ -15,6 +15,7 @@ pub(crate) mod cpus;
 mod cursor;
 pub(crate) mod dump;
 pub(crate) mod entrance;
+pub(crate) mod given;
 pub(crate) mod platform;
 pub(crate) mod reader;
 pub(crate) mod region;
@@ -32,6 +33,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::{LocalWord, SharedWord};
 use crate::record;
 use crate::record::buffer::{NotMade, Shape};
+use crate::record::clock::TraceClock;
 use crate::record::gate::FilledOnce;
 use crate::record::packet::Identity;
 use crate::sys::cpu::{self, NoHotplug};
@@ -44,10 +46,11 @@ use config::Config;
 use cpus::CpuSet;
 use dump::{ListedBuffer, ListedTrace};
 use entrance::Entrance;
+use given::{GivenRecords, Giver};
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
-use platform::{Kernel, Location};
+use platform::{Barriers, Kernel, Location};
 use region::Recorded;
 use stopper::Stopper;
 use stream::Stream;
@@ -104,6 +107,19 @@ pub(crate) struct Setup {
     pub(crate) region: Option<Arc<Recorded>>,
     /// The trace, for programs that read a dump.
     pub(crate) listed: Arc<ListedTrace>,
+    /// Gives the records; [`None`]: probes write them.
+    pub(crate) giver: Option<Arc<dyn Giver>>,
+}
+
+impl Setup {
+    /// The side that pays for the order of memory, in the buffer of a CPU.
+    fn barriers(&self, is_isolated: bool) -> Barriers {
+        match self.giver {
+            // A reader cannot know on which CPU the writer runs.
+            Some(_) => Barriers::Delivery,
+            None => self.config.barriers.on(is_isolated),
+        }
+    }
 }
 
 /// One buffer per CPU.
@@ -116,6 +132,8 @@ pub(crate) struct Channel {
     buffers: Gates,
     cpus: PerCpu<PerCpuState>,
     setup: Setup,
+    /// Only if the records are given.
+    given: Option<Pin<KBox<GivenRecords>>>,
     /// Non-zero once the CPUs that were online at the beginning have their buffers. From then on, a CPU that
     /// comes online may lack a buffer.
     complete: SharedWord,
@@ -181,11 +199,13 @@ impl Channel {
     pub(crate) fn new(setup: Setup) -> Result<Self> {
         let buffers = Gates::new().ok_or(ENOMEM)?;
         let entrance = Entrance::new(buffers.ways().clone(), &setup)?;
+        let given = setup.giver.clone().map(GivenRecords::new).transpose()?;
         Ok(Self {
             entrance: Arc::new(entrance, GFP_KERNEL)?,
             buffers,
             cpus: PerCpu::new(PerCpuState::new)?,
             setup,
+            given,
             complete: SharedWord::new(0),
         })
     }
@@ -200,7 +220,9 @@ impl Channel {
         // A CPU that comes online later reads `active`, and opens its own gate.
         let _cpus = NoHotplug::new();
         self.complete.store(1);
-        cpu::possible().for_each(|cpu| self.buffers.open(cpu));
+        if !self.is_given() {
+            cpu::possible().for_each(|cpu| self.buffers.open(cpu));
+        }
         // Set last: an event that fires before its CPU's gate opens is no loss, as it precedes the start.
         self.entrance.active.store(1);
     }
@@ -363,7 +385,7 @@ impl Channel {
         if self.setup.time.missed() != 0 {
             self.buffers.watch(cpu);
         }
-        if self.is_active() {
+        if self.is_active() && !self.is_given() {
             self.buffers.open(cpu);
         }
         Ok(())
@@ -391,16 +413,18 @@ impl Channel {
         is_isolated: bool,
     ) -> Result<(Arc<Buffer>, Arc<Stream>, Arc<Timers>)> {
         let config = setup.config;
+        // Given records are not written on the buffer's CPU, so it makes no difference that this one is isolated.
+        let is_written_isolated = is_isolated && setup.giver.is_none();
         let wakeup = Arc::pin_init(
             StreamWakeup::new(
                 Threshold::of(&config),
                 setup.stopper.clone(),
-                config.barriers.on(is_isolated),
-                is_isolated,
+                setup.barriers(is_isolated),
+                is_written_isolated,
             ),
             GFP_KERNEL,
         )?;
-        let made = Self::make_buffer(setup, cpu, is_isolated, wakeup.clone())?;
+        let made = Self::make_buffer(setup, cpu, is_written_isolated, wakeup.clone())?;
         let buffer = Arc::new(made, GFP_KERNEL)?;
         let stream = Arc::pin_init(Stream::new(buffer.clone(), wakeup, &config), GFP_KERNEL)?;
         let switch = Switch::new(self.buffers.ways(), &stream)?;
@@ -441,11 +465,15 @@ impl Channel {
                 uuid: setup.uuid,
                 stream_id: setup.stream_id,
             },
-            setup.clock.reader(),
+            match setup.giver {
+                Some(_) => TraceClock::given(),
+                None => setup.clock.reader(),
+            },
             Kernel {
                 cpu,
                 is_isolated,
-                barriers: config.barriers.on(is_isolated),
+                is_given: setup.giver.is_some(),
+                barriers: setup.barriers(is_isolated),
                 location: KBox::new(
                     Location {
                         area,

@@ -68,6 +68,8 @@ pub(crate) struct Kernel {
     pub(super) cpu: u32,
     /// Whether nothing may interrupt that CPU: a [`Deputy`](record::gate::Deputy) acts in its place.
     pub(super) is_isolated: bool,
+    /// Whether the writer is the thread that [gives](super::given) records, and not that CPU.
+    pub(super) is_given: bool,
     pub(super) barriers: Barriers,
     pub(super) location: KBox<Location>,
 }

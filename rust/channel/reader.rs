@@ -141,6 +141,7 @@ impl<C: Censor> StreamReader<C> {
 
     /// Closes the packet that is being written. May sleep.
     pub(crate) fn flush(&self) -> Result {
+        self.channel.give_all();
         self.channel.flush(self.cpu)
     }
 
@@ -206,6 +207,7 @@ impl<C: Censor> StreamReader<C> {
     /// for [`prepare`](Self::prepare), and `EBUSY` if a packet is held;
     /// `EAGAIN` if a slot was being written, so that the exchange is not complete. May sleep.
     pub(crate) fn take_all(&self) -> Result<usize> {
+        self.channel.give_all();
         let stream = self.stream()?;
         let held = stream.held.lock();
         if held.is_some() {

@@ -3,7 +3,8 @@
 //! Acting as the writer of a CPU's buffer: to close the packet being written, or to exchange the memory.
 //!
 //! An interrupt of that CPU does this, except while the CPU is offline or if it is isolated. For an isolated
-//! CPU another one does it, as the [`Deputy`](record::gate::Deputy) of the CPU's gate.
+//! CPU another one does it, as the [`Deputy`](record::gate::Deputy) of the CPU's gate. For [given](super::given) records
+//! the CPU does not write, so any CPU does it that has locked the cursor.
 
 use super::platform::Kernel;
 use super::stream::Stream;
@@ -45,7 +46,7 @@ impl<'a> Writer<'a> {
     /// CPU at each of many attempts, `EINTR` if the caller was killed meanwhile. May sleep.
     pub(super) fn act<T: Send>(&self, platform: &Kernel, work: &mut T, act: fn(&mut T)) -> Result {
         let cpu = platform.cpu;
-        if !self.cpus.is_online(cpu) {
+        if platform.is_given || !self.cpus.is_online(cpu) {
             let _guard = NoPreempt::new();
             act(work);
             return Ok(());
@@ -97,7 +98,8 @@ pub(super) fn flush(ways: &Ways, stream: &Stream) -> Result {
     let flush: fn(&mut &Buffer) = |buffer| buffer.flush();
     let (platform, mut buffer) = (stream.ring().platform(), stream.buffer());
     let writer = Writer::new(ways);
-    if !platform.is_isolated && writer.cpus.is_online(platform.cpu) {
+    let interrupts_cpu = !platform.is_isolated && !platform.is_given;
+    if interrupts_cpu && writer.cpus.is_online(platform.cpu) {
         return cpu::run_on(platform.cpu, &mut buffer, flush);
     }
     let _cursor = stream.cursor.lock();
@@ -107,9 +109,10 @@ pub(super) fn flush(ways: &Ways, stream: &Stream) -> Result {
 /// Closes the packet being written: on the buffer's CPU, or, if that CPU is isolated, after the last record was
 /// written. May sleep.
 pub(super) fn flush_here(stream: &Stream) {
-    // Excludes deputies.
-    let is_isolated = stream.ring().platform().is_isolated;
-    let _cursor = is_isolated.then(|| stream.cursor.lock());
+    // Excludes deputies, and the thread that gives records.
+    let platform = stream.ring().platform();
+    let is_shared = platform.is_isolated || platform.is_given;
+    let _cursor = is_shared.then(|| stream.cursor.lock());
     let _guard = NoPreempt::new();
     stream.buffer().flush();
 }
@@ -120,14 +123,15 @@ type FlushWork = Work<(Ways, Arc<Stream>)>;
 /// The forced switch of a CPU's packets.
 pub(super) struct Switch {
     stream: Arc<Stream>,
-    /// Flushes as a deputy, in a thread. Only for an isolated CPU.
+    /// Flushes in a thread. Only if an interrupt of the buffer's CPU must not do it.
     deputy: Option<Arc<FlushWork>>,
 }
 
 impl Switch {
     /// The forced switch of `stream`. May sleep.
     pub(super) fn new(ways: &Ways, stream: &Arc<Stream>) -> Result<Self> {
-        let deputy = if stream.ring().platform().is_isolated {
+        let platform = stream.ring().platform();
+        let deputy = if platform.is_isolated || platform.is_given {
             Some(Work::new(
                 (ways.clone(), stream.clone()),
                 |(ways, stream)| {

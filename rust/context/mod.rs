@@ -10,12 +10,14 @@ mod choice;
 mod counters;
 mod set;
 pub(crate) mod stack;
+mod thread;
 pub(crate) mod user_stack;
 
 pub(crate) use called::KernelCalls;
 pub(crate) use choice::ContextChoice;
 pub(crate) use counters::{CounterKind, MAX_COUNTERS};
 pub(crate) use set::{ContextRefusal, ContextSet, ContextStart};
+pub(crate) use thread::ThreadContexts;
 
 use crate::abi::schema::{Field, FieldType};
 use crate::arch::preempt::{self, NoPreempt};

@@ -4,18 +4,24 @@
 //!
 //! The rights are those of the open file: each process that has it open may register and record.
 
-use crate::abi::ioctl::{REGISTER, REGISTER_TEXT};
+use crate::abi::ioctl::{
+    RingLayout, ADD_RING, NUMBER_THREAD, REGISTER, REGISTER_TEXT, SHARE, WAKE,
+};
 use crate::arch::preempt::NoPreempt;
 use crate::input::caret;
 use crate::input::program::{EventDefinition, ProgramLine, ProgramName};
 use crate::input::state::Fields;
 use crate::session::{RegisteredEvent, Sessions};
 use crate::source::description::Description;
-use crate::source::program::{describe, infer, ProgramEvent, LONGEST};
+use crate::source::program::{describe, infer, ProgramEvent, LONGEST, MAX_INDEX};
+use crate::source::rings::shared::{EventTable, SharedRings};
 use crate::source::values::Failed;
 use crate::sys::bindings::{POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM};
 use crate::sys::debugfs::stream::StreamFile;
-use crate::sys::debugfs::{Dir, PROGRAM};
+use crate::sys::debugfs::text::{Text, TextFile};
+use crate::sys::debugfs::{Dir, PROGRAM, READ};
+use crate::sys::errno::enodata;
+use crate::sys::mapping::Mapping;
 use crate::sys::pipe::Pipe;
 use crate::sys::privilege::Rights;
 use crate::sys::rcu::RcuArc;
@@ -23,7 +29,7 @@ use crate::sys::signal;
 use crate::sys::turn::Turn;
 use crate::sys::user_data::UserBytes;
 use crate::sys::wait::PollTable;
-use core::fmt::Display;
+use core::fmt::{Display, Write};
 use kernel::fs::File;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -33,11 +39,44 @@ use kernel::uaccess::{UserPtr, UserSlice, UserSliceWriter};
 /// Creates the file.
 pub(super) fn make(dir: &mut Dir, sessions: &Arc<Sessions>) -> Result {
     let sessions = dir.data(sessions.clone())?;
-    dir.stream::<ProgramFile>("program", sessions)
+    dir.stream::<ProgramFile>("program", sessions)?;
+    dir.text::<ProgramStats>("program_stats", READ, sessions)
+}
+
+/// The rings of each program: what the module has taken from them.
+struct ProgramStats;
+
+impl TextFile for ProgramStats {
+    type Data = Arc<Sessions>;
+
+    fn show(sessions: &Arc<Sessions>, out: &mut Text) -> Result {
+        writeln!(
+            out,
+            "pid uid rings records lost garbage bad_heads late comm"
+        )?;
+        let total = sessions.rings().for_each(|program, rings| {
+            let process = program.process();
+            write!(out, "{} {} {rings}", process.pid, program.user)?;
+            for count in program.counts.all() {
+                write!(out, " {count}")?;
+            }
+            out.write_char(' ')?;
+            let name = process.comm.split(|&byte| byte == 0).next();
+            for byte in name.unwrap_or_default().escape_ascii() {
+                out.write_char(byte.into())?;
+            }
+            Ok(out.write_char('\n')?)
+        })?;
+        out.write_str("total - -")?;
+        for count in total {
+            write!(out, " {count}")?;
+        }
+        Ok(out.write_str(" -\n")?)
+    }
 }
 
 /// Maximum number of events that an open file registers.
-const MAX_EVENTS: usize = 1024;
+const MAX_EVENTS: usize = MAX_INDEX;
 
 /// Size of the index before the fields of a record in binary form. It is little endian and below [`MAX_EVENTS`], so its
 /// last byte is 0, which no text has.
@@ -53,7 +92,9 @@ struct ProgramFile;
 struct OpenProgram {
     sessions: Arc<Sessions>,
     /// The events by index, for records in binary form. A place is filled once.
-    programs: KVVec<RcuArc<ProgramEvent>>,
+    programs: Arc<EventTable>,
+    /// The memory shared with the program, if it has asked for it.
+    shared: RcuArc<SharedRings>,
     /// Taken by a registration.
     #[pin]
     registering: Turn,
@@ -79,6 +120,7 @@ impl StreamFile for ProgramFile {
         for _ in 0..MAX_EVENTS {
             programs.push(RcuArc::new(), GFP_KERNEL)?;
         }
+        let programs = Arc::new(programs, GFP_KERNEL)?;
         let state = State {
             registered: KVVec::new(),
             refusal: None,
@@ -87,6 +129,7 @@ impl StreamFile for ProgramFile {
             pin_init!(OpenProgram {
                 sessions: sessions.clone(),
                 programs,
+                shared: RcuArc::new(),
                 registering <- Turn::new(),
                 state <- new_mutex!(state),
             }),
@@ -102,7 +145,10 @@ impl StreamFile for ProgramFile {
         let bytes = room.read(address, len).ok_or(EFAULT)?;
         match bytes.split_first_chunk() {
             Some((index @ [_, _, _, 0], fields)) => {
-                open.record(u32::from_le_bytes(*index), fields)?;
+                let index = u32::from_le_bytes(*index);
+                if open.record(index, fields)? {
+                    open.record_for_rings(index, fields);
+                }
                 Ok(len)
             }
             _ => open.take(bytes),
@@ -123,10 +169,33 @@ impl StreamFile for ProgramFile {
     }
 
     fn ioctl(open: &Arc<OpenProgram>, request: u32, argument: UserPtr) -> Result<isize> {
-        if request != REGISTER {
-            return Err(ENOTTY);
+        let argument = argument.as_const_ptr().addr();
+        match request {
+            REGISTER => open.register_text(argument as u64),
+            SHARE => {
+                let layout = open.share()?;
+                let to = UserPtr::from_addr(argument);
+                let mut out = UserSlice::new(to, size_of::<RingLayout>()).writer();
+                out.write_slice(&layout.to_bytes())?;
+                Ok(0)
+            }
+            ADD_RING => {
+                open.sessions
+                    .rings()
+                    .add_ring(&open.shared()?, index(argument)?)?;
+                Ok(0)
+            }
+            NUMBER_THREAD => Ok(open.shared()?.number_thread()? as isize),
+            WAKE => {
+                open.shared()?.wake(index(argument)?)?;
+                Ok(0)
+            }
+            _ => Err(ENOTTY),
         }
-        open.register_text(argument.as_const_ptr().addr() as u64)
+    }
+
+    fn mmap(open: &Arc<OpenProgram>, mapping: &Mapping<'_>) -> Result {
+        open.shared()?.map(mapping)
     }
 
     fn splice(_: &Arc<OpenProgram>, _: &mut Pipe, _: usize) -> Result<usize> {
@@ -135,13 +204,66 @@ impl StreamFile for ProgramFile {
 }
 
 impl OpenProgram {
-    /// Records the event with this index. Errors: `ENOENT` if there is no such event, and those of [`ProgramEvent::emit`].
+    /// The memory shared with the program. `ENODATA`: there is none.
+    fn shared(&self) -> Result<Arc<SharedRings>> {
+        self.shared.get_arc().ok_or_else(enodata)
+    }
+
+    /// Makes the memory shared with the program. `EBUSY`: there is one. May sleep.
+    fn share(&self) -> Result<RingLayout> {
+        let _turn = self.registering.take()?;
+        if self.shared().is_ok() {
+            return Err(EBUSY);
+        }
+        let shared = SharedRings::new(self.sessions.rings(), &self.programs)?;
+        self.sessions.rings().add(&shared)?;
+        let added = self.listen(&shared, 0);
+        if added.is_err() {
+            self.end_sharing(&shared);
+        }
+        added?;
+        let layout = shared.layout();
+        self.shared.replace(Some(shared));
+        Ok(layout)
+    }
+
+    /// Announces the state of the events from index `first` on to the program. A registration calls this. May sleep.
+    fn listen(&self, shared: &Arc<SharedRings>, first: usize) -> Result {
+        for (index, place) in self.programs.iter().enumerate().skip(first) {
+            let Some(event) = place.get_arc() else {
+                break;
+            };
+            event.add_listener(shared, index)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the sharing, after all records were taken. May sleep.
+    fn end_sharing(&self, shared: &Arc<SharedRings>) {
+        self.sessions.rings().end(shared);
+        for event in self.programs.iter().map_while(RcuArc::get_arc) {
+            event.rings().remove_listener(shared);
+        }
+    }
+
+    /// Records the event with this index by its probes. Returns whether a channel takes the event from rings. Errors:
+    /// `ENOENT` if there is no such event, and those of [`ProgramEvent::emit`].
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn record(&self, index: u32, fields: &[u8]) -> Result {
+    fn record(&self, index: u32, fields: &[u8]) -> Result<bool> {
         let guard = NoPreempt::new();
         let place = self.programs.get(index as usize).ok_or(ENOENT)?;
         place.get(&guard).ok_or(ENOENT)?.emit(fields, &guard)
+    }
+
+    /// Records the event with this index in the channels that take it from rings. May sleep.
+    #[cold]
+    #[inline(never)]
+    fn record_for_rings(&self, index: u32, fields: &[u8]) {
+        let place = self.programs.get(index as usize);
+        if let Some(event) = place.and_then(RcuArc::get_arc) {
+            event.rings().record_now(fields);
+        }
     }
 
     /// Handles a text that is longer than a record.
@@ -280,6 +402,7 @@ impl OpenProgram {
                 ));
             }
         });
+        let first = known;
         let mut state = self.state.lock();
         if let Err(error) = state.registered.reserve(new.len(), GFP_KERNEL) {
             drop(state);
@@ -291,6 +414,10 @@ impl OpenProgram {
                 place.replace(Some(registered.program.clone()));
             }
             state.registered.push(registered, GFP_KERNEL)?;
+        }
+        drop(state);
+        if let Ok(shared) = self.shared() {
+            self.listen(&shared, first)?;
         }
         result
     }
@@ -343,7 +470,12 @@ impl OpenProgram {
                 Ok(()) => {
                     let emitted = program.emit(&bytes, &NoPreempt::new());
                     return match emitted {
-                        Ok(()) => Ok(Some(true)),
+                        Ok(has_rings) => {
+                            if has_rings {
+                                program.rings().record_now(&bytes);
+                            }
+                            Ok(Some(true))
+                        }
                         Err(EBADF) => Ok(Some(false)),
                         Err(error) => Err(error),
                     };
@@ -388,6 +520,10 @@ impl OpenProgram {
 #[pinned_drop]
 impl PinnedDrop for OpenProgram {
     fn drop(self: Pin<&mut Self>) {
+        // While the events are recorded.
+        if let Ok(shared) = self.shared() {
+            self.end_sharing(&shared);
+        }
         let registered = core::mem::replace(&mut self.state.lock().registered, KVVec::new());
         self.sessions.unregister(&registered);
     }
@@ -402,4 +538,9 @@ struct Taken {
     has_records: bool,
     /// One of its records is recorded.
     is_recorded: bool,
+}
+
+/// The index of a ring that is the argument of a request.
+fn index(argument: usize) -> Result<u32> {
+    argument.try_into().map_err(|_| EINVAL)
 }

@@ -190,6 +190,21 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// The ids of the contexts that its steps compare.
+    pub fn contexts(&self) -> impl Iterator<Item = u8> + 'a {
+        self.steps.iter().filter_map(|step| match step.test {
+            Test::Range { from, .. } | Test::Member { from, .. } => match from.source {
+                NumberSource::Context => Some(from.at as u8),
+                _ => None,
+            },
+            Test::Equal { from, .. } | Test::Glob { from, .. } => match from {
+                TextAt::Context(id) => Some(id),
+                TextAt::Record(_) => None,
+            },
+            Test::SameSet { .. } | Test::Intersects { .. } | Test::Pass(_) => None,
+        })
+    }
+
     /// The texts, for the caller to store.
     pub const fn texts(&self) -> &'a [u8] {
         self.texts

@@ -188,7 +188,7 @@ impl Probe {
 
     /// Whether the filter, if there is one, accepts an event with these fields. Any context, NMI included.
     #[inline(always)]
-    fn wants_record(&self, fields: Captured<'_>, now: Moment<'_>) -> bool {
+    pub(super) fn wants_record(&self, fields: Captured<'_>, now: Moment<'_>) -> bool {
         let mut filter = self.filter.get(now.guard).into_iter();
         filter.all(|filter| filter.wants(fields, now))
     }

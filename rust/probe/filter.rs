@@ -3,7 +3,7 @@
 //! An event's filter: an expression, and its compiled program.
 
 use crate::abi::schema::{Field, FieldType};
-use crate::context::{Context, Moment};
+use crate::context::{Context, Moment, ThreadContexts};
 use crate::filter::compile::{self, compile, FilterNames, ProgramMemory};
 use crate::filter::evaluate::Contexts;
 use crate::filter::program::{Decision, First, Program, Step, MAX_STEPS, MAX_TEXTS};
@@ -79,6 +79,20 @@ impl Filter {
     pub(crate) fn wants(&self, fields: Captured<'_>, now: Moment<'_>) -> bool {
         let program = Program::new(&self.steps, &self.texts);
         program.wants(fields.fields(), &Now(now))
+    }
+
+    /// Whether the filter compares only contexts that [`ThreadContexts`] has.
+    pub(crate) fn is_of_thread(&self) -> bool {
+        let mut contexts = Program::new(&self.steps, &self.texts).contexts();
+        contexts.all(|id| {
+            let context = Context::ALL.get(usize::from(id));
+            context.is_some_and(|context| context.is_of_thread())
+        })
+    }
+
+    /// Whether a record of a thread with these fields is wanted.
+    pub(crate) fn wants_of(&self, fields: &[u8], thread: &ThreadContexts) -> bool {
+        Program::new(&self.steps, &self.texts).wants(fields, &thread)
     }
 
     /// As [`wants`](Self::wants), as far as one number of the record decides it. `number` returns the number at an

@@ -5,6 +5,7 @@
 pub(crate) mod builtin;
 pub(crate) mod captured;
 pub(crate) mod filter;
+pub(crate) mod given;
 pub(crate) mod handlers;
 pub(crate) mod listed;
 pub(crate) mod map;

@@ -8,7 +8,7 @@ use super::clock::{ClockSource, TraceClock};
 use super::format::Format;
 use super::gate::{self, Exclusive, Guarded};
 use super::header::{EventHeader, RecordLabel};
-use super::memory::{self, Memory, PacketMemory, Pages, RecordWriter};
+use super::memory::{self, Memory, PacketMemory, Pages, RecordWriter, Tail};
 use super::packet::{self, Identity};
 use super::platform::{Wakeup, WritePlatform};
 use super::ring::commit::Complete;
@@ -254,6 +254,39 @@ impl<P: WritePlatform> Buffer<P> {
         let buffer = inside.target();
         if let Some(complete) = buffer.ring.commit(record) {
             buffer.deliver(complete);
+        }
+    }
+
+    /// Records a payload with a time that the caller gives, in a buffer whose clock shows
+    /// [given](TraceClock::given) times. If the time is before that of the last record, the record gets that time. If
+    /// there is no room, the record is refused and counted.
+    ///
+    /// No gate excludes other writers. The caller excludes them: it is the buffer's one writer, and its preemption is
+    /// disabled.
+    pub fn record_given<H: EventHeader>(
+        &self,
+        label: &RecordLabel,
+        time: u64,
+        payload: &impl Tail,
+    ) {
+        self.clock.give(time);
+        let len = payload.len() as u64;
+        if self.ring.refuse_if_full(H::SHORT.wrapping_add(len)) {
+            return;
+        }
+        let Some(record) = self.reserve_any(label, H::SHORT, H::EXTENDED, len) else {
+            return;
+        };
+        self.last_time.store(record.time);
+        let to = self.memory.record(record.memory);
+        let to = if record.len.wrapping_sub(len) == H::SHORT {
+            H::write_short(to, label.id, record.time)
+        } else {
+            H::write_extended(to, label.id, record.time)
+        };
+        to.put_tail(payload);
+        if let Some(complete) = self.ring.commit(record) {
+            self.deliver(complete);
         }
     }
 

@@ -68,25 +68,38 @@ impl ClockSource for AnyClock {
 /// readings before and after it. The NMI-safe monotonic clock may go back a little. So the clock returns
 /// `latest` instead of an earlier reading. A reservation also compares the time with that of the last record.
 pub struct TraceClock<P: WritePlatform> {
-    monotonic: bool,
-    /// Latest reading of the monotonic clock.
+    kind: Kind,
+    /// Latest reading of the monotonic clock, or the latest given time.
     latest: P::Local,
+}
+
+/// The clock that is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Tsc,
+    Monotonic,
+    Given,
 }
 
 impl<P: WritePlatform> TraceClock<P> {
     /// Makes a clock that reads the time stamp counter.
     pub fn tsc() -> Self {
-        Self::new(false)
+        Self::new(Kind::Tsc)
     }
 
     /// Makes a clock that reads the monotonic clock.
     pub fn monotonic() -> Self {
-        Self::new(true)
+        Self::new(Kind::Monotonic)
     }
 
-    fn new(monotonic: bool) -> Self {
+    /// Makes a clock that shows the latest [given](Self::give) time.
+    pub fn given() -> Self {
+        Self::new(Kind::Given)
+    }
+
+    fn new(kind: Kind) -> Self {
         Self {
-            monotonic,
+            kind,
             latest: P::Local::new(0),
         }
     }
@@ -95,10 +108,10 @@ impl<P: WritePlatform> TraceClock<P> {
     /// included.
     #[inline(always)]
     fn read(&self) -> u64 {
-        if self.monotonic {
-            P::monotonic_ns()
-        } else {
-            P::tsc()
+        match self.kind {
+            Kind::Tsc => P::tsc(),
+            Kind::Monotonic => P::monotonic_ns(),
+            Kind::Given => self.latest.load(),
         }
     }
 
@@ -106,11 +119,15 @@ impl<P: WritePlatform> TraceClock<P> {
     /// included.
     #[inline(always)]
     fn settle(&self, read: u64) -> u64 {
-        if self.monotonic {
-            self.not_before_latest(read)
-        } else {
-            read
+        match self.kind {
+            Kind::Monotonic => self.not_before_latest(read),
+            Kind::Tsc | Kind::Given => read,
         }
+    }
+
+    /// Gives the time of what is recorded next. Only for a clock that shows given times; by its one writer.
+    pub(super) fn give(&self, time: u64) {
+        self.latest.store(time);
     }
 
     /// Returns the time. On the buffer's CPU, preemption disabled; any context, NMI included.

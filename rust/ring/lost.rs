@@ -71,6 +71,11 @@ impl<P: Platform> LostCounters<P> {
         self.counter(reason).increment();
     }
 
+    /// Counts some records that were refused before they reached the buffer.
+    pub fn count_many(&self, reason: Lost, records: u64) {
+        self.counter(reason).add(records);
+    }
+
     /// Records refused for `reason`.
     pub fn get(&self, reason: Lost) -> u64 {
         self.counter(reason).load()

@@ -46,6 +46,7 @@ use crate::probe::tasks::{Following, Tasks};
 use crate::source::attached::AttachedProbes;
 use crate::source::aux;
 use crate::source::latency::timer::Timers;
+use crate::source::rings::Rings;
 use crate::source::sampled::Frequency;
 use crate::source::session::SessionSources;
 use crate::sys::debugfs::text::{Text, TextChanges};
@@ -99,6 +100,8 @@ pub(crate) struct SessionsShared {
     pub(crate) listing: Arc<Listing>,
     /// Reserved memory that sessions use.
     pub(crate) regions: Arc<Regions>,
+    /// Rings of programs.
+    pub(crate) rings: Arc<Rings>,
 }
 
 /// A session. All functions may sleep.
@@ -240,6 +243,9 @@ impl Session {
             .all(|(_, channel)| channel.has_no_event())
         {
             settings.channel_mut(ChannelId::FIRST)?.selection = self.default_selection()?;
+        }
+        for (_, channel) in settings.channels() {
+            self.check_source("enable", channel)?;
         }
         if let Some(last) = &last {
             last.leave_regions(&settings)?;

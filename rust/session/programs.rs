@@ -14,6 +14,7 @@ use crate::input::program::ProgramName;
 use crate::input::state::Fields;
 use crate::source::description::Description;
 use crate::source::program::{ProgramEvent, MAX_VARIANTS};
+use crate::source::rings::Rings;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -66,6 +67,11 @@ impl Sessions {
         enabled.and(added)
     }
 
+    /// The rings of programs.
+    pub(crate) fn rings(&self) -> &Arc<Rings> {
+        &self.shared.rings
+    }
+
     /// Ends the use of events by an open file. May sleep.
     pub(crate) fn unregister(&self, all: &[RegisteredEvent]) {
         if !all.is_empty() {
@@ -115,7 +121,7 @@ impl Sessions {
                     }
                     variant => variant,
                 };
-                let program = ProgramEvent::new(description, variant?)?;
+                let program = ProgramEvent::new(description, variant?, &self.shared.rings)?;
                 let event = self.shared.registry.add(program.clone())?;
                 self.publish(&event)?;
                 (event, program)

@@ -40,6 +40,11 @@ pub(crate) trait EventSource: AsAny + Send + Sync {
         false
     }
 
+    /// Whether a channel can take the event from the rings of programs.
+    fn has_rings(&self) -> bool {
+        false
+    }
+
     /// Whether a pattern must name the event or its subsystem to enable it: recording it causes work beyond
     /// the record, or needs more than a selection.
     fn is_explicit(&self) -> bool {

@@ -23,6 +23,7 @@ pub(crate) mod perf;
 pub(crate) mod probe_list;
 pub(crate) mod program;
 pub(crate) mod provided;
+pub(crate) mod rings;
 pub(crate) mod sampled;
 pub(crate) mod session;
 pub(crate) mod state;

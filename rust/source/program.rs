@@ -9,6 +9,9 @@ use super::attached::AttachedProbes;
 use super::description::{DescribedType, Description, FullName};
 use super::event_source::EventSource;
 use super::probe_list::{NewProbe, ProbeList};
+use super::rings::event::EventRings;
+use super::rings::shared::SharedRings;
+use super::rings::Rings;
 use super::values::{self, wrong, Failed, Wrong};
 use crate::abi::schema::{Field, FieldType, Integer};
 use crate::arch::preempt::NoPreempt;
@@ -25,6 +28,9 @@ use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
+
+/// Number of indexes of the events of an open file.
+pub(crate) const MAX_INDEX: usize = 1024;
 
 /// Maximum number of events of the same name that have different fields.
 pub(crate) const MAX_VARIANTS: u32 = 16;
@@ -44,15 +50,22 @@ pub(crate) struct ProgramEvent {
     /// ProgramName of the event in files, if that is not the name of the description.
     variant: Option<CString>,
     shape: KVec<ShapePart>,
+    /// The probes that record in the context of the thread, and those of triggers and maps.
     #[pin]
     probes: ListedProbes,
+    #[pin]
+    rings: EventRings,
     /// Number of open files that have registered the event. Changed by one task at a time.
     users: SharedWord,
 }
 
 impl ProgramEvent {
     /// Makes an event without users. Unless `number` is 1, its name in files has this number. May sleep.
-    pub(crate) fn new(description: Description, number: u32) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        description: Description,
+        number: u32,
+        rings: &Arc<Rings>,
+    ) -> Result<Arc<Self>> {
         let shape = shape_of(&description)?;
         let variant = match number {
             1 => None,
@@ -68,6 +81,7 @@ impl ProgramEvent {
                 variant,
                 shape,
                 probes <- ListedProbes::new(),
+                rings <- EventRings::new(rings),
                 users: SharedWord::new(0),
             }),
             GFP_KERNEL,
@@ -107,21 +121,45 @@ impl ProgramEvent {
 
     /// Whether somebody records the event.
     pub(crate) fn is_recorded(&self) -> bool {
+        self.has_probes() || self.rings.is_any()
+    }
+
+    /// Whether a record must be made in the context of the thread, or is for a trigger or a map.
+    fn has_probes(&self) -> bool {
         self.probes.is_any(&NoPreempt::new())
+    }
+
+    /// The part of the event that concerns rings.
+    pub(crate) fn rings(&self) -> &EventRings {
+        &self.rings
+    }
+
+    /// The parts of its fields.
+    pub(crate) fn shape(&self) -> &[ShapePart] {
+        &self.shape
+    }
+
+    /// Announces changes of the probes to a program from now on. May sleep.
+    pub(crate) fn add_listener(&self, program: &Arc<SharedRings>, index: usize) -> Result {
+        self.rings.add_listener(program, index, self.has_probes())
     }
 
     /// Records the event with these bytes as its fields, in the context of the calling thread. Errors: `EBADF` if no
     /// session records it and no trigger or map waits for it; `EINVAL` if the bytes are not fields of the event.
+    ///
+    /// Returns whether a channel takes the event from rings. Then the caller also calls
+    /// [`record_now`](EventRings::record_now), without a guard.
     #[inline(always)]
-    pub(crate) fn emit(&self, fields: &[u8], guard: &NoPreempt) -> Result {
-        if !self.probes.is_any(guard) {
+    pub(crate) fn emit(&self, fields: &[u8], guard: &NoPreempt) -> Result<bool> {
+        let has_rings = self.rings.is_any();
+        if !has_rings && !self.probes.is_any(guard) {
             return Err(EBADF);
         }
         if !shape::fits(&self.shape, fields) {
             return Err(EINVAL);
         }
         self.probes.handle(&Bytes(fields), guard);
-        Ok(())
+        Ok(has_rings)
     }
 
     /// Appends the fields of a record to `bytes`, from the values in a line.
@@ -258,6 +296,10 @@ impl EventSource for Arc<ProgramEvent> {
         to.in_list(self.clone(), new)
     }
 
+    fn has_rings(&self) -> bool {
+        true
+    }
+
     /// A pattern that names the event picks all its variants.
     fn aliases(&self) -> [Option<FullName<'_>>; 2] {
         let is_variant = self.variant.is_some();
@@ -271,10 +313,26 @@ impl EventSource for Arc<ProgramEvent> {
 
 impl ProbeList for ProgramEvent {
     fn attach(&self, new: NewProbe<'_>) -> Result {
-        self.probes.attach(new.probe)
+        match new.channel {
+            Some(channel) if channel.is_given() => {
+                self.rings.attach(new.probe, channel, self.has_probes())
+            }
+            _ => {
+                self.probes.attach(new.probe)?;
+                self.rings.announce(true);
+                Ok(())
+            }
+        }
+    }
+
+    fn follow_tasks(&self) -> Result {
+        // A set of cgroups changes who can make the record.
+        self.rings.announce(self.has_probes());
+        Ok(())
     }
 
     fn detach(&self, probe: &Probe, removed: &mut Removed) {
         self.probes.detach(probe, removed);
+        self.rings.detach(probe, self.has_probes());
     }
 }

@@ -29,3 +29,8 @@ pub(crate) fn enosys() -> Error {
 pub(crate) fn eusers() -> Error {
     Error::from_errno(-(bindings::EUSERS as i32))
 }
+
+/// A user may not have more of this.
+pub(crate) fn edquot() -> Error {
+    Error::from_errno(-(bindings::EDQUOT as i32))
+}

@@ -118,6 +118,10 @@ void rtrace_put_page(struct page *page);
 
 /* parameter.c */
 u8 rtrace_delivery_barrier(void);
+unsigned int rtrace_program_rings(void);
+unsigned int rtrace_program_ring_size(void);
+unsigned long rtrace_program_memory_user(void);
+unsigned long rtrace_program_memory(void);
 bool rtrace_is_mode(unsigned int mode);
 u16 rtrace_mode(void);
 unsigned int rtrace_gid(void);

@@ -99,6 +99,22 @@ module_param_cb(programs, &programs_ops, &programs, 0444);
 __MODULE_PARM_TYPE(programs, "uint");
 MODULE_PARM_DESC(programs, "Group that may record events of its programs, by the file program (default: none)");
 
+static unsigned int program_rings = 16;
+module_param(program_rings, uint, 0444);
+MODULE_PARM_DESC(program_rings, "Number of rings that an open file program may have (default: 16)");
+
+static unsigned int program_ring_size = 256 << 10;
+module_param(program_ring_size, uint, 0444);
+MODULE_PARM_DESC(program_ring_size, "Size in bytes of such a ring, rounded up to a power of two (default: 262144)");
+
+static unsigned long program_memory_user = 32 << 20;
+module_param(program_memory_user, ulong, 0444);
+MODULE_PARM_DESC(program_memory_user, "Bytes that all such rings of a user may have (default: 33554432)");
+
+static unsigned long program_memory = 64 << 20;
+module_param(program_memory, ulong, 0444);
+MODULE_PARM_DESC(program_memory, "Bytes that all such rings may have (default: 67108864)");
+
 /*
  * Initial settings of the default session and its first channel. At load time each text is written to the file
  * with the parameter's name (file/parameters.rs).
@@ -144,6 +160,26 @@ notrace unsigned int rtrace_gid(void)
 notrace unsigned int rtrace_programs(void)
 {
 	return programs;
+}
+
+notrace unsigned int rtrace_program_rings(void)
+{
+	return program_rings;
+}
+
+notrace unsigned int rtrace_program_ring_size(void)
+{
+	return program_ring_size;
+}
+
+notrace unsigned long rtrace_program_memory_user(void)
+{
+	return program_memory_user;
+}
+
+notrace unsigned long rtrace_program_memory(void)
+{
+	return program_memory;
 }
 
 notrace u8 rtrace_delivery_barrier(void)

@@ -25,6 +25,34 @@ pub(crate) fn origin() -> u64 {
     unsafe { bindings::rtrace_origin() }
 }
 
+/// Maximum size of a ring, in bytes. So sizes cannot overflow.
+const RING_SIZE_MAX: usize = 1 << 26;
+
+/// Number of rings that an open file may have. Any context.
+pub(crate) fn program_rings() -> u32 {
+    // SAFETY: As above.
+    unsafe { bindings::rtrace_program_rings() }
+}
+
+/// Size of such a ring in bytes. Any context.
+pub(crate) fn program_ring_size() -> usize {
+    // SAFETY: As above.
+    let size = unsafe { bindings::rtrace_program_ring_size() };
+    (size as usize).min(RING_SIZE_MAX)
+}
+
+/// Bytes that all such rings of a user may have. Any context.
+pub(crate) fn program_memory_user() -> usize {
+    // SAFETY: As above.
+    unsafe { bindings::rtrace_program_memory_user() as usize }
+}
+
+/// Bytes that all such rings may have. Any context.
+pub(crate) fn program_memory() -> usize {
+    // SAFETY: As above.
+    unsafe { bindings::rtrace_program_memory() as usize }
+}
+
 /// Value of the parameter `name`, if it is a text and was given. Any context.
 pub(crate) fn given(name: &str) -> Option<&'static CStr> {
     // SAFETY: The name has this many bytes.

@@ -2,6 +2,8 @@
 
 //! Rights of an open file, and the kernel's lockdown.
 
+use crate::arch::preempt::NoPreempt;
+use crate::sys::args::{FarWord, Task};
 use crate::sys::bindings;
 use kernel::prelude::*;
 
@@ -46,6 +48,11 @@ impl Rights {
             sees_addresses: has(bindings::CAP_SYSLOG, bindings::CAP_SYSLOG),
         }
     }
+}
+
+/// The real user id of the current task, in the initial namespace. Process context.
+pub(crate) fn current_user() -> u32 {
+    Task::current().far_word(&FarWord::UID, &NoPreempt::new())
 }
 
 /// `EPERM`: the kernel is locked down for confidentiality, so tracing is refused, as tracefs refuses it. Process

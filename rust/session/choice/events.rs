@@ -5,6 +5,7 @@
 use super::patterns::picks;
 use super::perf::NOT_PERMITTED;
 use super::standing::StandingPatterns;
+use crate::channel::config::RecordSource;
 use crate::event::registry::Events;
 use crate::event::Event;
 use crate::input::pattern::Pattern;
@@ -126,6 +127,7 @@ impl Session {
         change(&mut settings)?;
         let is_new = |event: &Event| settings.selection.has(event) && !before.has(event);
         self.for_each_picked(is_new, |event| self.check_rights(event, rights))?;
+        self.check_source("set_event", &settings)?;
         self.record(channel, &settings).inspect_err(|&error| {
             if error == EPERM {
                 self.refuse(fmt!("{NOT_PERMITTED}"));
@@ -138,6 +140,26 @@ impl Session {
         let before = core::mem::replace(place, settings);
         drop(state);
         drop(before);
+        Ok(())
+    }
+
+    /// Checks that a channel which takes records from rings has only events of programs. `file` is in the reason of the
+    /// refusal.
+    pub(in crate::session) fn check_source(
+        &self,
+        file: &str,
+        settings: &ChannelSettings,
+    ) -> Result {
+        if settings.config.source != RecordSource::Rings {
+            return Ok(());
+        }
+        let is_wrong = |event: &Event| settings.selection.has(event) && !event.source().has_rings();
+        self.for_each_picked(is_wrong, |event| {
+            let (subsystem, name) = event.full_name();
+            Err(self.refuse(fmt!(
+                "{file}: a channel whose source is rings cannot record {subsystem}:{name}, which is no event of programs"
+            )))
+        })?;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::setting::{Changes, ListDifference, Setting};
 use super::standing::StandingPatterns;
 use crate::abi::names::FIRST_CHANNEL;
 use crate::channel::clock::ClockKind;
-use crate::channel::config::{self, ConfigRefusal};
+use crate::channel::config::{self, ConfigRefusal, RecordSource};
 use crate::channel::platform::BarrierPolicy;
 use crate::channel::watermark::Watermark;
 use crate::input::number;
@@ -398,6 +398,12 @@ pub(in crate::session) static CHANNEL: &[Setting] = &[
             "writer" => BarrierPolicy::Writer,
         ],
         "must be auto, reader or writer"
+    ),
+    choice!(
+        "source",
+        source,
+        ["probes" => RecordSource::Probes, "rings" => RecordSource::Rings],
+        "must be probes or rings"
     ),
     part!("aux_size", aux_size, |config, text| {
         config.with_aux_size(bytes(text)?)

@@ -10,6 +10,7 @@ use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::channel::aux_stats::AuxTable;
 use crate::channel::clock::{ClockFollower, TraceTime};
+use crate::channel::config::RecordSource;
 use crate::channel::dump::ListedTrace;
 use crate::channel::region::Recorded;
 use crate::channel::stats::StatsTable;
@@ -114,6 +115,11 @@ pub(in crate::session) fn start(
         Ok(())
     })?;
 
+    // Probes cannot write into a channel that takes its records from rings.
+    let marker_channel = settings.marker_channel.filter(|id| {
+        let channel = settings.channel(*id);
+        channel.is_ok_and(|channel| channel.config.source == RecordSource::Probes)
+    });
     let listed = ListedTrace::new(&session.shared.listing, uuid, text.as_str())?;
 
     let time = Arc::new(TraceTime::new(settings.clock), GFP_KERNEL)?;
@@ -132,6 +138,10 @@ pub(in crate::session) fn start(
             stopper: session.stopper.clone(),
             region: None,
             listed: listed.clone(),
+            giver: match channel.config.source {
+                RecordSource::Probes => None,
+                RecordSource::Rings => Some(session.shared.rings.clone()),
+            },
         };
         if let Some(region) = &channel.region {
             let boot_id = session.shared.boot_id;
@@ -155,7 +165,7 @@ pub(in crate::session) fn start(
         preamble,
         listed,
         describes: [const { SharedWord::new(0) }; Builtin::ALL.len()],
-        marker_channel: settings.marker_channel,
+        marker_channel,
         channels: readable,
     };
     let trace = Arc::new(trace, GFP_KERNEL)?;
@@ -178,7 +188,7 @@ pub(in crate::session) fn start(
         _watches: watches,
         _clock: clock::ClockWatch::new(ClockFollower::new(&time, &channels)?)?,
     };
-    let builtin = match settings.marker_channel {
+    let builtin = match marker_channel {
         Some(id) => {
             let channel = channels.get(id.index()).ok_or(ENOENT)?;
             let probe = BuiltinProbe::new(channel, &settings.channel(id)?.contexts);
@@ -299,6 +309,9 @@ impl Recording {
         // All channels stop first, which is the end of the trace. Then the probes are detached, with a wait for
         // running ones. Then the timers end, and each CPU closes its open packet. Last, `finish` closes the packets
         // of offline CPUs and lets readers see the end.
+        for channel in &self.channels {
+            channel.give_all();
+        }
         for channel in &self.channels {
             channel.stop();
         }

@@ -420,7 +420,7 @@ fn exec_in_another_thread_ends_as_the_process() {
     assert_eq!(
         lines,
         [
-            "a/8 read(buf: 0) <unfinished ...>",
+            "a/8 read(buf: NULL) <unfinished ...>",
             "true/8 sched_process_exec(filename: \"/bin/true\", tid: 8, old_tid: 9)",
             "15.0 us true/8 openat(filename: \"/bin/true\") = 0",
             "5.0 us true/8 openat(filename: \"/y\") = 3",

@@ -17,6 +17,9 @@ event! {
         pid: i32 = task.tid(),
         group: i32 = group,
         result: i32 = result,
+        sender_pid: i32 = info.origin(sig).pid,
+        sender_uid: u32 = info.origin(sig).uid,
+        value: Hex = Hex::new(info.origin(sig).value),
     }
 }
 

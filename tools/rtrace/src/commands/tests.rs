@@ -338,8 +338,8 @@ fn system_calls_are_shown_unless_others_are_chosen() {
     };
     let (setup, command) = live("");
     let summaries = |setup: &Setup| -> Vec<String> { setup.channels.iter().map(summary).collect() };
-    let expected = "syscalls sched:sched_process_exit signal:signal_deliver \
-                    sched:sched_process_fork sched:sched_process_exec";
+    let expected = "syscalls sched:sched_process_exit signal:signal_generate \
+                    signal:signal_deliver sched:sched_process_fork sched:sched_process_exec";
     assert_eq!(
         summaries(&setup),
         [format!("channel0 1Mx4 discard {expected}")]

@@ -27,8 +27,9 @@ const PROCESSES: [&str; 3] = ["sched_process_fork", EXIT, "sched_process_exec"];
 /// Event of the end of a thread.
 const EXIT: &str = "sched_process_exit";
 
-/// Event of a signal that reaches a thread. It is printed with the system calls, as the end of a thread is.
-const SIGNALS: &str = "signal:signal_deliver";
+/// Events of a signal that is sent, and of one that reaches a thread. Signals are printed with the system calls, as the end
+/// of a thread is.
+const SIGNALS: [&str; 2] = ["signal:signal_generate", "signal:signal_deliver"];
 
 /// System calls that are recorded and not printed if only some calls are chosen, `close` among them. They too make
 /// descriptors stand for other files.
@@ -191,7 +192,7 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
             if are_default && !is_filtered && !is_tree && !args.summary_only {
                 unprinted.retain(|name| *name != EXIT);
                 setup.record_also(format!("sched:{EXIT}"));
-                setup.record_also(SIGNALS.to_owned());
+                SIGNALS.map(|event| setup.record_also(event.to_owned()));
             }
             for name in &unprinted {
                 if !is_call(name) {

@@ -8,11 +8,13 @@
 use super::arguments::{write_arguments, End, EventKind, FileOf, Form};
 use super::calls::{Begin, Calls, PendingCall};
 use super::output::Output;
+use super::told::{dumps_core, Told, SIGKILL};
 use super::wanted::Values;
 use super::who::Who;
 use analysis::integer;
 use ctf::{Clock, Event};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::{Arguments, Display, Write};
 use terminal::date::{self, Days};
 use terminal::{duration, printable};
@@ -26,6 +28,8 @@ pub struct Page {
     pub clock: Clock,
     /// The calls that have not ended.
     pub calls: Calls,
+    /// The lines of signals that were sent and did not reach the thread yet, by thread and signal.
+    sent: HashMap<(i64, u64), String>,
     /// Time of the last line.
     now: u64,
     days: Days,
@@ -38,6 +42,7 @@ impl Page {
             output,
             clock,
             calls: Calls::default(),
+            sent: HashMap::new(),
             now: 0,
             days: Days::default(),
         }
@@ -76,11 +81,7 @@ impl Page {
                     return;
                 }
                 if let Some(told) = &form.told {
-                    if let Some(text) = told.text(event) {
-                        self.head("", &who);
-                        self.output.text.push_str(&text);
-                        self.close(form, event);
-                    }
+                    self.tell(form, told, &who, event);
                     return;
                 }
                 let took = form.duration_ns(event).map(duration);
@@ -96,6 +97,29 @@ impl Page {
                 let ret = (!is_return).then_some(ret);
                 self.exit(form, (ret, is_end), who, event, file_of);
             }
+        }
+    }
+
+    /// Writes an event in strace's form.
+    fn tell(&mut self, form: &Form, told: &Told, who: &Who, event: &Event<'_>) {
+        if let Some(sent) = told.sent(event) {
+            self.sent.insert((sent.tid, sent.signal), sent.text);
+        }
+        if let (Some(signal), Some(tid)) = (told.delivered(event), who.tid) {
+            self.sent.remove(&(tid, signal));
+        }
+        let mut texts = Vec::new();
+        if let Some((tid, signal)) = told.end(event) {
+            // A signal whose default action ends a process does not reach the process.
+            let fatal = self.sent.remove(&(tid, signal));
+            texts.extend(fatal.filter(|_| signal != SIGKILL && !dumps_core(signal)));
+            self.sent.retain(|(target, _), _| *target != tid);
+        }
+        texts.extend(told.text(event));
+        for text in texts {
+            self.head("", who);
+            self.output.text.push_str(&text);
+            self.close(form, event);
         }
     }
 

@@ -26,7 +26,7 @@ pub mod frame;
 pub mod head;
 pub mod initial;
 pub mod interrupts;
-mod io;
+pub mod io;
 mod irq;
 mod latency;
 mod locks;

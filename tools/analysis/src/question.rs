@@ -5,7 +5,7 @@
 use super::aux::Aux;
 use super::cpu::Cpus;
 use super::critical_path::CriticalPath;
-use super::io::Io;
+use super::io::{FileSort, Io};
 use super::irq::Irq;
 use super::latency::Latency;
 use super::locks::Locks;
@@ -37,7 +37,10 @@ pub enum Question {
     /// The interrupts that were handled.
     Irq,
     /// The data that was read and written.
-    Io,
+    Io {
+        /// The order of the files.
+        sort: FileSort,
+    },
     /// The locks that threads had to wait for.
     Locks,
     /// The functions that ran.
@@ -65,7 +68,9 @@ impl Question {
         },
         Self::Cpu,
         Self::Irq,
-        Self::Io,
+        Self::Io {
+            sort: FileSort::Time,
+        },
         Self::Locks,
         Self::Profile,
     ];
@@ -83,7 +88,7 @@ impl Question {
             Self::Threads { sort } => Box::new(Threads::new(catalogue, sort)?),
             Self::Cpu => Box::new(Cpus::new(catalogue)?),
             Self::Irq => Box::new(Irq::new(catalogue)?),
-            Self::Io => Box::new(Io::new(catalogue)?),
+            Self::Io { sort } => Box::new(Io::new(catalogue, sort)?),
             Self::Locks => Box::new(Locks::new(catalogue)?),
             Self::Profile => Box::new(Profile::new(catalogue, dir)?),
             Self::Maps => Box::new(Maps::new(dir, catalogue.metadata())?),

@@ -82,6 +82,14 @@ fn names(call: &str) -> impl Iterator<Item = &str> {
     std::iter::once(call).chain(other)
 }
 
+/// Returns the argument of a call that is the path of a file: the first one, if there are two.
+pub fn path_of(call: &str) -> Option<&'static str> {
+    let mut arguments = arguments(call).iter();
+    let path = arguments.find(|(_, kind)| *kind == "string");
+    path.filter(|_| !NO_FILE.contains(&call))
+        .map(|(name, _)| *name)
+}
+
 /// Returns whether a call is in the set with this name.
 fn is_in(set: &str, call: &str) -> bool {
     let has = |wanted: &[&str]| {
@@ -90,7 +98,7 @@ fn is_in(set: &str, call: &str) -> bool {
     };
     let is_one_of = |names: &[&str]| names.iter().any(|name| glob::matches(name, call));
     match set {
-        "file" => has(&["string"]) && !NO_FILE.contains(&call) || call == "getcwd",
+        "file" => path_of(call).is_some() || call == "getcwd",
         "desc" => {
             has(&["fd"])
                 || is_one_of(&[

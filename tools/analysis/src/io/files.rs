@@ -68,6 +68,41 @@ pub struct Use {
     pub total_ns: u64,
     /// Duration of the longest call.
     pub max_ns: u64,
+    /// Begin of the first call, in ticks of the trace's clock.
+    #[serde(skip)]
+    pub since: u64,
+}
+
+/// The order of the uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileSort {
+    /// The longest total time of calls first.
+    #[default]
+    Time,
+    /// The most reads first.
+    Reads,
+    /// The most writes first.
+    Writes,
+    /// The most bytes that were read and written first.
+    Bytes,
+}
+
+impl Use {
+    /// Returns the bytes that were read and written.
+    fn bytes(&self) -> u64 {
+        self.read_bytes.saturating_add(self.written_bytes)
+    }
+
+    /// Returns the numbers to sort by, the largest first.
+    fn rank(&self, sort: FileSort) -> [u64; 3] {
+        let first = match sort {
+            FileSort::Time => self.total_ns,
+            FileSort::Reads => self.reads,
+            FileSort::Writes => self.writes,
+            FileSort::Bytes => self.bytes(),
+        };
+        [first, self.total_ns, self.bytes()]
+    }
 }
 
 /// Results for files.
@@ -76,7 +111,7 @@ pub struct FilesFound {
     /// Number of reads and writes whose entry is not known. The calls began before the trace, or events are
     /// missing in between.
     pub unknown: u64,
-    /// Uses, those with the longest total time first.
+    /// Uses, in the order of [`FileSort`].
     pub uses: Vec<Use>,
 }
 
@@ -136,6 +171,7 @@ impl Files {
                 uses.push(Use {
                     pid: owner.pid(),
                     tid: owner.pid().is_none().then_some(entry.tid),
+                    since: call.since,
                     ..Use::default()
                 });
                 uses.len() as u32 - 1
@@ -178,7 +214,7 @@ impl Files {
     }
 
     /// Returns the results.
-    pub fn found(self) -> FilesFound {
+    pub fn found(self, sort: FileSort) -> FilesFound {
         let mut uses = self.uses;
         for ((_, _, name), place) in self.places {
             let found = &mut uses[place as usize];
@@ -188,8 +224,7 @@ impl Files {
             }
         }
         uses.sort_by(|a, b| {
-            let most =
-                |a: &Use| Reverse((a.total_ns, a.read_bytes.saturating_add(a.written_bytes)));
+            let most = |a: &Use| Reverse(a.rank(sort));
             let name = |a: &Use| (a.pid, a.tid, a.file.clone(), a.fd);
             most(a).cmp(&most(b)).then_with(|| name(a).cmp(&name(b)))
         });

@@ -3,7 +3,7 @@
 //! Requests to block devices, and reads and writes of processes (`--io`).
 
 mod answer;
-mod files;
+pub mod files;
 mod request_events;
 pub mod requests;
 
@@ -13,6 +13,7 @@ use crate::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 pub(crate) use answer::IoAnswer;
 use ctf::Event;
 use files::Files;
+pub use files::FileSort;
 use requests::Requests;
 
 /// Analysis of the input and output of a trace.
@@ -21,16 +22,18 @@ pub struct Io {
     /// Number of events of the requests. The numbers of the files' events follow.
     request_events: usize,
     files: Option<Files>,
+    sort: FileSort,
 }
 
 impl Io {
     /// Creates the analysis for a trace with these events.
-    pub fn new(catalogue: &Catalogue<'_>) -> Result<Self, Missing> {
+    pub fn new(catalogue: &Catalogue<'_>, sort: FileSort) -> Result<Self, Missing> {
         let requests = Requests::new(catalogue);
         let io = Self {
             request_events: requests.iter().flat_map(Requests::events).count(),
             requests,
             files: Files::new(catalogue),
+            sort,
         };
         if io.requests.is_none() && io.files.is_none() {
             return Err(Missing {
@@ -86,6 +89,7 @@ impl Analysis for Io {
 
     fn answer(self: Box<Self>, ticks: u64) -> Box<dyn Answer> {
         let requests = self.requests.map(|requests| requests.found(ticks));
-        Box::new(IoAnswer::new(requests, self.files.map(Files::found)))
+        let files = self.files.map(|files| files.found(self.sort));
+        Box::new(IoAnswer::new(requests, files))
     }
 }

@@ -5,6 +5,7 @@
 //! An entry and an exit form one call as in the report (`analysis/syscalls`). If the exit is not known, the row has
 //! neither duration nor result. An exit whose entry is not known is no call and has no row.
 
+use super::paths::Paths;
 use super::{epoch, made, row, THREAD};
 use crate::format::Now;
 use analysis::schedule::Schedule;
@@ -16,11 +17,12 @@ use std::collections::HashSet;
 use tables::{ColumnKind, Folder, TableId};
 
 /// Columns after the place and the thread.
-const COLUMNS: [(&str, ColumnKind); 4] = [
+const COLUMNS: [(&str, ColumnKind); 5] = [
     ("name", ColumnKind::Text),
     ("duration_ns", ColumnKind::LONG),
     ("ret", ColumnKind::LONG),
     ("error", ColumnKind::Text),
+    ("path", ColumnKind::Text),
 ];
 
 /// The table.
@@ -28,6 +30,7 @@ pub struct Calls {
     clock: Clock,
     table: TableId,
     pairs: Pairs<Call>,
+    paths: Paths,
 }
 
 /// The task and the CPU at an entry or exit.
@@ -36,6 +39,7 @@ struct Call {
     tid: Option<i64>,
     pid: Option<i64>,
     comm: Option<Vec<u8>>,
+    path: Option<Vec<u8>>,
 }
 
 impl Calls {
@@ -62,6 +66,7 @@ impl Calls {
             clock: catalogue.metadata().clock,
             table,
             pairs,
+            paths: Paths::new(catalogue, chosen),
         }))
     }
 
@@ -73,6 +78,7 @@ impl Calls {
         folder: &mut Folder,
     ) -> tables::Result<()> {
         let moment = &now.moment;
+        self.paths.event(event, moment);
         if let Some(switch) = &now.switch {
             // A thread that exits does not return from its last call.
             let gone = self.pairs.switch(switch, moment);
@@ -94,6 +100,7 @@ impl Calls {
             tid: moment.tid(),
             pid: moment.owner().pid(),
             comm: moment.comm().map(<[u8]>::to_vec),
+            path: self.paths.path(event, moment),
         };
         let Some(what) = self.pairs.begin(seen.name, call, moment) else {
             return Ok(());
@@ -128,11 +135,13 @@ impl Calls {
         let error = ret.filter(|ret| ERRORS.contains(ret));
         let error = error.map(|ret| error_name(-ret).unwrap_or_else(|| (-ret).to_string()));
         row.text(error.as_ref().map(String::as_bytes));
+        row.text(call.path.as_deref());
         Ok(())
     }
 
     /// Takes the time from which events of a CPU may be missing.
     pub fn lose(&mut self, schedule: &Schedule, folder: &mut Folder) -> tables::Result<()> {
+        self.paths.lost(schedule);
         let gone = self.pairs.lost(schedule);
         self.add_all(gone.into_iter(), folder)
     }

@@ -12,11 +12,12 @@ use std::collections::HashSet;
 use tables::{Folder, TableId};
 
 /// Tables that rtrace makes from several events. The table of an event with such a name has another name.
-const MADE: [&str; 7] = [
+const MADE: [&str; 8] = [
     "slices",
     "wakeups",
     "offcpu",
     "syscalls",
+    "files",
     "interrupts",
     "samples",
     "losses",

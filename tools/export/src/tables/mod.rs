@@ -5,8 +5,10 @@
 mod calls;
 mod columns;
 mod events;
+mod files;
 mod interrupts;
 mod losses;
+mod paths;
 mod samples;
 mod threads;
 
@@ -23,6 +25,7 @@ use anyhow::{bail, Context};
 use calls::Calls;
 use ctf::{Clock, Event, Item, Metadata};
 use events::Events;
+use files::FileTable;
 use interrupts::InterruptTable;
 use losses::LossTable;
 use samples::Samples;
@@ -203,6 +206,7 @@ struct Writer {
     events: Events,
     threads: Option<Threads>,
     calls: Option<Calls>,
+    files: Option<FileTable>,
     interrupts: Option<InterruptTable>,
     samples: Option<Samples>,
     losses: LossTable,
@@ -223,6 +227,7 @@ impl Writer {
             events: Events::new(metadata, chosen, out),
             threads: Threads::new(&catalogue, chosen, out, begin)?,
             calls: Calls::new(&catalogue, chosen, out, begin)?,
+            files: FileTable::new(&catalogue, chosen, out, begin)?,
             interrupts: InterruptTable::new(&catalogue, chosen, out, begin)?,
             samples: Samples::new(
                 &catalogue,
@@ -245,6 +250,9 @@ impl Format for Writer {
             .map_err(io::Error::other)?;
         if let Some(calls) = &mut self.calls {
             calls.event(event, now, folder).map_err(io::Error::other)?;
+        }
+        if let Some(files) = &mut self.files {
+            files.event(event, now);
         }
         if let Some(samples) = &mut self.samples {
             samples
@@ -283,6 +291,9 @@ impl Format for Writer {
     }
 
     fn lost(&mut self, _ns: u64, schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {
+        if let Some(files) = &mut self.files {
+            files.lose(schedule);
+        }
         let Some(calls) = &mut self.calls else {
             return Ok(());
         };
@@ -291,9 +302,11 @@ impl Format for Writer {
     }
 
     fn end(&mut self, _ns: u64, _out: &mut dyn Write) -> io::Result<()> {
-        match &mut self.calls {
-            Some(calls) => calls.end(&mut self.folder).map_err(io::Error::other),
-            None => Ok(()),
+        let folder = &mut self.folder;
+        if let Some(calls) = &mut self.calls {
+            calls.end(folder).map_err(io::Error::other)?;
         }
+        let files = self.files.take();
+        files.map_or(Ok(()), |files| files.end(folder).map_err(io::Error::other))
     }
 }

@@ -38,7 +38,7 @@ pub use probe::ProbeArgs;
 pub use profile::{Pace, ProfileArgs};
 pub use query::{QueryArgs, QueryFormat};
 pub use record::RecordArgs;
-pub use report::ReportArgs;
+pub use report::{ReportArgs, ReportSort};
 pub use session::{
     MarkArgs, RecoverArgs, SessionCommand, SessionCreateArgs, SnapshotArgs, StartArgs, StateArgs,
     StatusArgs,

@@ -4,9 +4,10 @@
 
 use super::{rows, PartArgs, SizeArgs};
 use crate::complete;
+use analysis::io::FileSort;
 use analysis::Sort;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 /// the trace lacks them, the error says what to record. If events were lost, figures are lower bounds: nothing is timed
 /// across a place where an event may be missing.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("sorted").args(["threads", "io"]).multiple(true)))]
 pub struct ReportArgs {
     /// System calls: counts, failures, durations
     #[arg(long)]
@@ -43,16 +45,16 @@ pub struct ReportArgs {
     #[arg(long, conflicts_with = "events")]
     pub threads: bool,
 
-    /// Order of --threads: longest running, runnable (waiting for a CPU) or blocked
+    /// Order of --threads: longest running, runnable (waiting for a CPU) or blocked; of the files of --io: time,
+    /// reads, writes, bytes
+    ///
+    /// Without it, --threads has the longest running thread first, and --io the file with the longest time.
     #[arg(hide_short_help = true)]
-    #[arg(
-        long,
-        value_name = "STATE",
-        requires = "threads",
-        default_value = "running"
-    )]
-    #[arg(value_parser = PossibleValuesParser::new(["running", "runnable", "blocked"]).map(sort))]
-    pub sort: Sort,
+    #[arg(long, value_name = "COLUMN", requires = "sorted")]
+    #[arg(value_parser = PossibleValuesParser::new([
+        "running", "runnable", "blocked", "time", "reads", "writes", "bytes"
+    ]).map(sort))]
+    pub sort: Option<ReportSort>,
 
     /// CPUs: time busy, idle, in interrupts
     #[arg(long, conflicts_with_all = ["events", "pids", "comms"])]
@@ -146,11 +148,24 @@ pub struct ReportArgs {
     pub dir: Option<PathBuf>,
 }
 
+/// The order of the rows of one question.
+#[derive(Clone, Copy, Debug)]
+pub enum ReportSort {
+    /// Of --threads.
+    Threads(Sort),
+    /// Of the files of --io.
+    Files(FileSort),
+}
+
 /// The order of a name that clap has checked.
-fn sort(name: String) -> Sort {
+fn sort(name: String) -> ReportSort {
     match name.as_str() {
-        "runnable" => Sort::Runnable,
-        "blocked" => Sort::Blocked,
-        _ => Sort::Running,
+        "runnable" => ReportSort::Threads(Sort::Runnable),
+        "blocked" => ReportSort::Threads(Sort::Blocked),
+        "time" => ReportSort::Files(FileSort::Time),
+        "reads" => ReportSort::Files(FileSort::Reads),
+        "writes" => ReportSort::Files(FileSort::Writes),
+        "bytes" => ReportSort::Files(FileSort::Bytes),
+        _ => ReportSort::Threads(Sort::Running),
     }
 }

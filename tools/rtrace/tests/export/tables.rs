@@ -111,7 +111,8 @@ fn a_table_for_each_event_and_each_question() {
             "name=\"openat\"",
             "duration_ns=20000",
             "ret=-2",
-            "error=\"ENOENT\""
+            "error=\"ENOENT\"",
+            "path=\"/etc/hosts\""
         ]
     );
     assert_eq!(
@@ -209,9 +210,9 @@ fn each_call_is_a_row() {
     assert_eq!(
         calls.collect::<Vec<_>>(),
         [
-            "name=\"openat\" duration_ns=null ret=null error=null",
-            "name=\"openat\" duration_ns=2000 ret=4 error=null",
-            "name=\"read\" duration_ns=null ret=null error=null",
+            "name=\"openat\" duration_ns=null ret=null error=null path=\"/a\"",
+            "name=\"openat\" duration_ns=2000 ret=4 error=null path=\"/b\"",
+            "name=\"read\" duration_ns=null ret=null error=null path=null",
         ]
     );
 }

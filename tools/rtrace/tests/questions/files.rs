@@ -132,6 +132,59 @@ fn files_have_names() {
     assert_eq!(used(uses, 7, "fd", 1)["written_bytes"], 7);
 }
 
+/// The SQL table has the rows of the report, and each call has its file.
+#[test]
+fn files_are_a_table() {
+    let dir = TempDir::new().unwrap();
+    files(dir.path(), false);
+    let query = |sql: &str| -> Value {
+        let mut command = Command::cargo_bin("rtrace").unwrap();
+        command.args(["query", "--format", "json", sql]).arg(dir.path());
+        let assert = command.assert().success();
+        let answer: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+        answer["rows"].clone()
+    };
+    let found = &json(&["--io", "-n", "0"], dir.path())["io"]["files"]["uses"];
+    let columns = [
+        ("pid", "pid"),
+        ("tid", "tid"),
+        ("comm", "comm"),
+        ("path", "file"),
+        ("fd", "fd"),
+        ("reads", "reads"),
+        ("read_bytes", "read_bytes"),
+        ("writes", "writes"),
+        ("written_bytes", "written_bytes"),
+        ("errors", "errors"),
+        ("duration_ns", "total_ns"),
+        ("max_ns", "max_ns"),
+    ];
+    let mut expected: Vec<Value> = Vec::new();
+    for row in found.as_array().unwrap() {
+        let cells = columns.map(|(column, name)| (column.to_owned(), row[name].clone()));
+        expected.push(Value::Object(cells.into_iter().collect()));
+    }
+    let names = columns.map(|(column, _)| column).join(", ");
+    let rows = query(&format!("SELECT {names} FROM files"));
+    let sorted = |rows: &[Value]| {
+        let mut rows: Vec<_> = rows.iter().map(Value::to_string).collect();
+        rows.sort();
+        rows
+    };
+    assert_eq!(sorted(rows.as_array().unwrap()), sorted(&expected));
+    let rows = query("SELECT DISTINCT path FROM syscalls WHERE name = 'read' AND ret = 100");
+    assert_eq!(rows[0]["path"], "/etc/hosts", "{rows}");
+    // The report's rows in another order.
+    let uses = &json(&["--io", "--sort", "writes"], dir.path())["io"]["files"]["uses"];
+    let writes = uses.as_array().unwrap().iter();
+    let writes: Vec<_> = writes.map(|row| row["writes"].as_u64().unwrap()).collect();
+    assert!(writes[0] == 2 && writes.is_sorted_by(|a, b| a >= b), "{writes:?}");
+    report(&["--io", "--sort", "blocked"], dir.path())
+        .assert()
+        .code(2)
+        .stderr(contains("are for --threads"));
+}
+
 /// A child inherits the descriptors of its parent. Executing a program closes some of them.
 #[test]
 fn files_are_inherited_but_not_across_a_loss() {

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `files`: a row for each process and file that it read from or wrote to, as in `rtrace report --io`.
+
+use super::{epoch, row, THREAD};
+use crate::format::Now;
+use analysis::io::files::Files;
+use analysis::io::FileSort;
+use analysis::schedule::Schedule;
+use analysis::{key, Catalogue, EventKey};
+use ctf::{Clock, Event};
+use std::collections::{HashMap, HashSet};
+use tables::{Column, ColumnKind, Folder, TableId};
+
+/// Columns after the time and the thread.
+const COLUMNS: [(&str, ColumnKind); 9] = [
+    ("path", ColumnKind::Text),
+    ("fd", ColumnKind::INT),
+    ("reads", ColumnKind::LONG),
+    ("read_bytes", ColumnKind::LONG),
+    ("writes", ColumnKind::LONG),
+    ("written_bytes", ColumnKind::LONG),
+    ("errors", ColumnKind::LONG),
+    ("duration_ns", ColumnKind::LONG),
+    ("max_ns", ColumnKind::LONG),
+];
+
+/// The table.
+pub struct FileTable {
+    clock: Clock,
+    table: TableId,
+    files: Files,
+    /// The numbers of the events that the files are read from.
+    places: HashMap<EventKey, usize>,
+}
+
+impl FileTable {
+    /// For a trace, if calls that read or write are chosen.
+    pub fn new(
+        catalogue: &Catalogue<'_>,
+        chosen: &HashSet<EventKey>,
+        folder: &mut Folder,
+        begin: i64,
+    ) -> tables::Result<Option<Self>> {
+        let Some(files) = Files::new(catalogue) else {
+            return Ok(None);
+        };
+        let places: HashMap<_, _> = files.events().zip(0..).collect();
+        if !places.keys().any(|key| chosen.contains(key)) {
+            return Ok(None);
+        }
+        let time = [("time", ColumnKind::Time), ("ns", ColumnKind::Clock)];
+        let columns = time.into_iter().chain(THREAD).chain(COLUMNS);
+        let columns: Vec<_> = columns
+            .map(|(name, kind)| Column::new(name, kind))
+            .collect();
+        let table = folder.table("files", &columns);
+        folder.open(table, begin)?;
+        if !folder.wants(table) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            clock: catalogue.metadata().clock,
+            table,
+            files,
+            places,
+        }))
+    }
+
+    /// Takes an event.
+    pub fn event(&mut self, event: &Event<'_>, now: &Now<'_>) {
+        if let Some(switch) = &now.switch {
+            self.files.switch(switch, &now.moment);
+        }
+        if let Some(which) = self.places.get(&key(event.layout)) {
+            self.files.event(*which, event, &now.moment);
+        }
+    }
+
+    /// Takes the time from which events of a CPU may be missing.
+    pub fn lose(&mut self, schedule: &Schedule) {
+        self.files.lost(schedule);
+    }
+
+    /// Ends the trace: adds all rows, in the order of their first call.
+    pub fn end(self, folder: &mut Folder) -> tables::Result<()> {
+        let mut uses = self.files.found(FileSort::Time).uses;
+        uses.sort_by_key(|found| found.since);
+        for found in uses {
+            let mut row = row(folder, self.table, epoch(&self.clock, found.since))?;
+            row.number(found.tid);
+            row.number(found.pid);
+            row.text(found.comm.as_ref().map(String::as_bytes));
+            row.text(found.file.as_ref().map(String::as_bytes));
+            row.number(found.fd.map(i64::from));
+            for number in [
+                found.reads,
+                found.read_bytes,
+                found.writes,
+                found.written_bytes,
+                found.errors,
+                found.total_ns,
+                found.max_ns,
+            ] {
+                row.integer(number);
+            }
+        }
+        Ok(())
+    }
+}

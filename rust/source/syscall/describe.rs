@@ -11,6 +11,7 @@
 //! | `flags`, `bits` | 32 and 64 bits, in hexadecimal |
 //! | `ptr` | an address in user space |
 //! | `out` | an address that the call only writes to: in the record of the exit, as in LTTng |
+//! | `given_data`, `filled_data` | as `ptr` and `out`; [another event](super::data) has the bytes there |
 //! | `string` | the text of a path or a name |
 //! | `peer`, `own` | an address in user space, and the socket address there: the peer's, or the socket's own |
 //! | `timespec`, `timeval`, `itimerspec`, `filetimes` | an address in user space, and the times there |
@@ -43,6 +44,8 @@ use crate::abi::schema::{Field, FieldType};
 pub(crate) struct Call {
     /// The call's place among the system calls: its number, if it has one.
     pub(crate) slot: u32,
+    /// The name of the event with the bytes that the call moves, if it moves any.
+    pub(crate) data_name: &'static str,
     pub(crate) entry_name: &'static str,
     pub(crate) exit_name: &'static str,
     /// The entry's name in ftrace and perf, below `syscalls`, if they know the call.
@@ -79,6 +82,8 @@ pub(crate) enum ArgumentKind {
         given: Option<PointedFields>,
         /// The data at the address that is recorded at the exit, after all numbers.
         filled: Option<PointedFields>,
+        /// Whether bytes of any form are there, which have an event of their own in that direction.
+        is_data: bool,
     },
 }
 
@@ -115,6 +120,11 @@ impl ArgumentKind {
         }
     }
 
+    /// Whether bytes that move in this direction are at the address.
+    pub(super) const fn is_data(self, direction: Direction) -> bool {
+        matches!(self, Self::Address { at, is_data: true, .. } if at as u8 == direction as u8)
+    }
+
     /// The kind of data that is copied from the address.
     pub(super) const fn pointed(self, direction: Direction) -> Option<Pointed> {
         match self.target(direction) {
@@ -145,6 +155,18 @@ impl Call {
             Direction::Entry => self.kernel_entry_name,
             Direction::Exit => self.kernel_exit_name,
         }
+    }
+
+    /// The place of the argument whose bytes move in this direction, if the call has one.
+    pub(super) const fn data(&self, direction: Direction) -> Option<usize> {
+        let mut at = 0;
+        while at < self.arguments.len() {
+            if self.arguments[at].kind.is_data(direction) {
+                return Some(at);
+            }
+            at += 1;
+        }
+        None
     }
 
     /// The call's place among the system calls.
@@ -194,6 +216,7 @@ macro_rules! syscalls {
         pub(crate) const DESCRIBED: &[$crate::source::syscall::describe::Call] = &[$(
             $crate::source::syscall::describe::Call {
                 slot: u32::MAX,
+                data_name: concat!("syscall_data_", stringify!($name)),
                 entry_name: concat!("syscall_entry_", stringify!($name)),
                 exit_name: concat!("syscall_exit_", stringify!($name)),
                 kernel_entry_name: Some(concat!("sys_enter_", stringify!($name))),
@@ -213,6 +236,12 @@ pub(crate) use syscalls;
 macro_rules! kind {
     ($arg:ident out) => {
         $crate::source::syscall::kinds::OUT
+    };
+    ($arg:ident given_data) => {
+        $crate::source::syscall::kinds::GIVEN_DATA
+    };
+    ($arg:ident filled_data) => {
+        $crate::source::syscall::kinds::FILLED_DATA
     };
     ($arg:ident string) => {
         $crate::source::syscall::describe::ArgumentKind::Text

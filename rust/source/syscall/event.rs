@@ -3,7 +3,7 @@
 //! The events of system calls as sources.
 
 use super::describe::Call;
-use super::probe::{handlers, updating, CallProbes};
+use super::probe::{data_handlers, handlers, updating, CallProbes};
 use super::{calls, Direction};
 use crate::abi::schema::Field;
 use crate::source::attached::AttachedProbes;
@@ -16,11 +16,15 @@ use kernel::sync::Arc;
 
 /// The events' subsystem.
 const SUBSYSTEM: &str = "syscalls";
+/// The subsystem of the events with the bytes that calls move.
+const DATA: &str = "syscall_data";
 
 /// The entry or the exit of a system call.
 struct CallEvent {
     call: &'static Call,
     direction: Direction,
+    /// Whether the event has the bytes that the call moves in this direction.
+    is_data: bool,
     /// The tracepoint of all system calls.
     tracepoint: Tracepoint,
 }
@@ -31,12 +35,17 @@ pub(in crate::source) fn find(sources: &mut FoundSources) -> Result {
         let Some(tracepoint) = sources.tracepoint(direction.tracepoint()) else {
             continue;
         };
-        for call in calls() {
-            sources.add(CallEvent {
-                call,
-                direction,
-                tracepoint,
-            })?;
+        // The bytes come before the end of their call in a trace, so their events stand first.
+        for is_data in [true, false] {
+            let calls = calls().filter(|call| !is_data || call.data(direction).is_some());
+            for call in calls {
+                sources.add(CallEvent {
+                    call,
+                    direction,
+                    is_data,
+                    tracepoint,
+                })?;
+            }
         }
     }
     Ok(())
@@ -44,11 +53,17 @@ pub(in crate::source) fn find(sources: &mut FoundSources) -> Result {
 
 impl EventSource for CallEvent {
     fn full_name(&self) -> FullName<'_> {
-        (SUBSYSTEM, self.call.name(self.direction))
+        match self.is_data {
+            true => (DATA, self.call.data_name),
+            false => (SUBSYSTEM, self.call.name(self.direction)),
+        }
     }
 
     fn field(&self, place: usize) -> Option<Field<'_>> {
-        self.call.fields(self.direction).nth(place)
+        match self.is_data {
+            true => Call::data_field(place),
+            false => self.call.fields(self.direction).nth(place),
+        }
     }
 
     fn attach(
@@ -59,11 +74,11 @@ impl EventSource for CallEvent {
         let &Self {
             call,
             direction,
+            is_data,
             tracepoint,
         } = self;
-        let shares = |calls: &&Arc<CallProbes>| {
-            calls.direction() == direction && calls.share_channel(&probe)
-        };
+        let shares =
+            |calls: &&Arc<CallProbes>| calls.are(direction, is_data) && calls.share_channel(&probe);
         if let Some(calls) = to.calls.iter().find(shares) {
             // A call that was recorded before still has a probe, which `keep` enables again.
             if !calls.has(call) {
@@ -71,12 +86,15 @@ impl EventSource for CallEvent {
             }
             return Ok(());
         }
-        let calls = CallProbes::new(direction)?;
+        let calls = CallProbes::new(direction, is_data)?;
         calls.set(call, &probe);
-        let handlers = handlers(direction);
+        let handlers = match is_data {
+            true => data_handlers(direction),
+            false => handlers(direction),
+        };
         let handler = match channel {
             Some(channel) => handlers.select(channel.setup()),
-            None if probe.has_map() => updating(direction),
+            None if probe.has_map() && !is_data => updating(direction),
             // The format does not matter: the probe of a trigger records nothing.
             None => handlers.compact_tsc,
         };
@@ -84,6 +102,9 @@ impl EventSource for CallEvent {
     }
 
     fn aliases(&self) -> [Option<FullName<'_>>; 2] {
+        if self.is_data {
+            return [None, None];
+        }
         let kernel_name = self.call.kernel_name(self.direction);
         [
             kernel_name.map(|name| (SUBSYSTEM, name)),
@@ -92,6 +113,6 @@ impl EventSource for CallEvent {
     }
 
     fn is_default(&self) -> bool {
-        true
+        !self.is_data
     }
 }

@@ -13,6 +13,7 @@ pub(super) const fn given(pointed: Pointed, fields: &'static [Field<'static>]) -
         at: Direction::Entry,
         given: Some(PointedFields { pointed, fields }),
         filled: None,
+        is_data: false,
     }
 }
 
@@ -34,6 +35,7 @@ const fn filled(
         at,
         given: None,
         filled: Some(PointedFields { pointed, fields }),
+        is_data: false,
     }
 }
 
@@ -42,7 +44,22 @@ pub(super) const OUT: ArgumentKind = ArgumentKind::Address {
     at: Direction::Exit,
     given: None,
     filled: None,
+    is_data: false,
 };
+
+/// An address that the call reads bytes from.
+pub(super) const GIVEN_DATA: ArgumentKind = data(Direction::Entry);
+/// An address that the call writes bytes to.
+pub(super) const FILLED_DATA: ArgumentKind = data(Direction::Exit);
+
+const fn data(at: Direction) -> ArgumentKind {
+    ArgumentKind::Address {
+        at,
+        given: None,
+        filled: None,
+        is_data: true,
+    }
+}
 
 /// The arguments of a program.
 pub(super) const ARGUMENTS: ArgumentKind =
@@ -184,6 +201,7 @@ pub(super) const POLL_SET: ArgumentKind = ArgumentKind::Address {
             Field::new("revents", sequence(Integer::hex(16), "_revents_length")),
         ],
     }),
+    is_data: false,
 };
 
 /// Descriptors to wait for; at the exit, the ready ones.
@@ -196,6 +214,7 @@ const fn descriptor_set(fields: &'static [Field<'static>]) -> ArgumentKind {
         at: Direction::Entry,
         given: target,
         filled: target,
+        is_data: false,
     }
 }
 

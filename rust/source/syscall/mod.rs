@@ -13,6 +13,7 @@
 //! exits of these are unknown, with -1 for the number.
 
 mod compat;
+mod data;
 mod describe;
 pub(super) mod event;
 mod exec;
@@ -78,6 +79,7 @@ const fn six(ty: FieldType<'static>) -> [SyscallArgument; 6] {
 
 const UNKNOWN_CALL: &Call = &Call {
     slot: UNKNOWN,
+    data_name: "",
     entry_name: "syscall_entry_unknown",
     exit_name: "syscall_exit_unknown",
     kernel_entry_name: None,
@@ -89,6 +91,7 @@ const UNKNOWN_CALL: &Call = &Call {
 
 const COMPAT_CALL: &Call = &Call {
     slot: COMPAT,
+    data_name: "",
     entry_name: "compat_syscall_entry_unknown",
     exit_name: "compat_syscall_exit_unknown",
     kernel_entry_name: None,

@@ -65,6 +65,15 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// The plan for a record with `least` bytes of pieces, and without numbers.
+    pub(super) const fn of_pieces(least: u8) -> Self {
+        Self {
+            pieces: 1,
+            least,
+            ..Self::new()
+        }
+    }
+
     const fn new() -> Self {
         Self {
             bytes: 0,
@@ -168,7 +177,7 @@ impl Pointers {
     }
 }
 
-const fn register(call: &Call, argument: usize) -> Register {
+pub(super) const fn register(call: &Call, argument: usize) -> Register {
     if call.slot == COMPAT {
         Register::COMPAT_ARGUMENTS[argument]
     } else {

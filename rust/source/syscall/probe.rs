@@ -2,6 +2,7 @@
 
 //! The two handlers of system calls, which find the probe of each call.
 
+use super::data::{self, Places};
 use super::plan::{self, Pieces, Plan, Plans, SyscallRecord};
 use super::{exec, Call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
@@ -20,25 +21,28 @@ use pin_init::init_array_from_fn;
 /// The probes of calls, at their entries or at their exits. This is the data of that tracepoint's handler.
 pub(crate) struct CallProbes {
     direction: Direction,
+    /// Whether the probes record the bytes that calls move, and not the calls.
+    is_data: bool,
     /// The probes by slot. A probe is never removed, because a call that sleeps may use it.
     probes: [OnceArc<Probe>; SLOTS as usize],
 }
 
 impl CallProbes {
     /// Makes the table without probes.
-    pub(super) fn new(direction: Direction) -> Result<Arc<Self>> {
+    pub(super) fn new(direction: Direction, is_data: bool) -> Result<Arc<Self>> {
         Arc::init(
             init!(Self {
                 direction,
+                is_data,
                 probes <- init_array_from_fn(|_| OnceArc::new()),
             }),
             GFP_KERNEL,
         )
     }
 
-    /// Whether these are entries or exits.
-    pub(super) fn direction(&self) -> Direction {
-        self.direction
+    /// Whether these are probes of entries or exits, and of data.
+    pub(super) fn are(&self, direction: Direction, is_data: bool) -> bool {
+        self.direction == direction && self.is_data == is_data
     }
 
     /// Whether the probes record into the same channel as `probe`; all of them do, or none.
@@ -132,6 +136,22 @@ static ENTER: Handlers<CallProbes> =
 static EXIT: Handlers<CallProbes> =
     handlers!([registers result], exit, bindings::__traceiter_sys_exit);
 
+/// As [`handlers`], of the bytes that calls move.
+pub(super) fn data_handlers(direction: Direction) -> &'static Handlers<CallProbes> {
+    match direction {
+        Direction::Entry => &ENTER_DATA,
+        Direction::Exit => &EXIT_DATA,
+    }
+}
+
+static ENTER_DATA: Handlers<CallProbes> = handlers!(
+    [registers number],
+    enter_data,
+    bindings::__traceiter_sys_enter
+);
+static EXIT_DATA: Handlers<CallProbes> =
+    handlers!([registers result], exit_data, bindings::__traceiter_sys_exit);
+
 /// The handler of a direction for probes of maps.
 pub(super) fn updating(direction: Direction) -> Handler<CallProbes> {
     match direction {
@@ -163,6 +183,37 @@ extern "C" fn exit<F: Format>(probes: &CallProbes, registers: &Registers, _resul
         return exit_of_exec::<F>(probes, registers);
     }
     called::<F>(probes, registers, is_compat(), &plan::EXIT);
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn enter_data<F: Format>(probes: &CallProbes, registers: &Registers, _number: isize) {
+    moved::<F>(probes, registers, &data::GIVEN);
+}
+
+#[link_section = ".kprobes.text"]
+extern "C" fn exit_data<F: Format>(probes: &CallProbes, registers: &Registers, _result: isize) {
+    moved::<F>(probes, registers, &data::FILLED);
+}
+
+#[inline(always)]
+fn moved<F: Format>(probes: &CallProbes, registers: &Registers, places: &Places) {
+    let slot = plan::slot(registers.number(), is_compat());
+    if let Some(probe) = probes.get(slot) {
+        record_data::<F>(probe, slot, places, registers);
+    }
+}
+
+/// Records the bytes that a call moves. As [`record_with_pieces`].
+#[cold]
+#[inline(never)]
+#[link_section = ".kprobes.text"]
+fn record_data<F: Format>(probe: &Probe, slot: u32, places: &Places, registers: &Registers) {
+    if !probe.wants_current_task() {
+        return;
+    }
+    if let Some(data) = places.copy(slot, registers) {
+        enter_and_record::<F>(probe, &data::PLAN, registers, data.bytes());
+    }
 }
 
 #[cold]

@@ -11,8 +11,8 @@
 use super::describe::syscalls;
 
 syscalls! {
-    read(fd: fd, buf: out, count: size);
-    write(fd: fd, buf: ptr, count: size);
+    read(fd: fd, buf: filled_data, count: size);
+    write(fd: fd, buf: given_data, count: size);
     open(filename: string, flags: flags, mode: mode);
     close(fd: fd);
     newstat(filename: string, statbuf: stat);
@@ -28,8 +28,8 @@ syscalls! {
     rt_sigprocmask(how: int, nset: sigset, oset: filled_sigset, sigsetsize: size);
     rt_sigreturn();
     ioctl(fd: fd, cmd: flags, arg: bits);
-    pread64(fd: fd, buf: out, count: size, pos: off);
-    pwrite64(fd: fd, buf: ptr, count: size, pos: off);
+    pread64(fd: fd, buf: filled_data, count: size, pos: off);
+    pwrite64(fd: fd, buf: given_data, count: size, pos: off);
     readv(fd: fd, vec: iovec, vlen: ulong);
     writev(fd: fd, vec: iovec, vlen: ulong);
     access(filename: string, mode: int);
@@ -55,8 +55,8 @@ syscalls! {
     socket(family: int, type: int, protocol: int);
     connect(fd: fd, uservaddr: peer, addrlen: int);
     accept(fd: fd, upeer_sockaddr: connected, upeer_addrlen: out);
-    sendto(fd: fd, buff: ptr, len: size, flags: flags, addr: peer, addr_len: int);
-    recvfrom(fd: fd, ubuf: out, size: size, flags: flags, addr: sender, addr_len: ptr);
+    sendto(fd: fd, buff: given_data, len: size, flags: flags, addr: peer, addr_len: int);
+    recvfrom(fd: fd, ubuf: filled_data, size: size, flags: flags, addr: sender, addr_len: ptr);
     sendmsg(fd: fd, msg: message, flags: flags);
     recvmsg(fd: fd, msg: received, flags: flags);
     shutdown(fd: fd, how: int);
@@ -188,12 +188,12 @@ syscalls! {
     quotactl(cmd: uint, special: string, id: uint, addr: ptr);
     gettid();
     readahead(fd: fd, offset: off, count: size);
-    setxattr(pathname: string, name: string, value: ptr, size: size, flags: flags);
-    lsetxattr(pathname: string, name: string, value: ptr, size: size, flags: flags);
-    fsetxattr(fd: fd, name: string, value: ptr, size: size, flags: flags);
-    getxattr(pathname: string, name: string, value: out, size: size);
-    lgetxattr(pathname: string, name: string, value: out, size: size);
-    fgetxattr(fd: fd, name: string, value: out, size: size);
+    setxattr(pathname: string, name: string, value: given_data, size: size, flags: flags);
+    lsetxattr(pathname: string, name: string, value: given_data, size: size, flags: flags);
+    fsetxattr(fd: fd, name: string, value: given_data, size: size, flags: flags);
+    getxattr(pathname: string, name: string, value: filled_data, size: size);
+    lgetxattr(pathname: string, name: string, value: filled_data, size: size);
+    fgetxattr(fd: fd, name: string, value: filled_data, size: size);
     listxattr(pathname: string, list: out, size: size);
     llistxattr(pathname: string, list: out, size: size);
     flistxattr(fd: fd, list: out, size: size);
@@ -313,7 +313,7 @@ syscalls! {
     sched_getattr(pid: pid, uattr: out, usize: uint, flags: flags);
     renameat2(olddfd: fd, oldname: string, newdfd: fd, newname: string, flags: flags);
     seccomp(op: uint, flags: flags, uargs: ptr);
-    getrandom(ubuf: out, len: size, flags: flags);
+    getrandom(ubuf: filled_data, len: size, flags: flags);
     memfd_create(uname: string, flags: flags);
     kexec_file_load(kernel_fd: fd, initrd_fd: fd, cmdline_len: ulong, cmdline_ptr: ptr, flags: bits);
     bpf(cmd: int, uattr: ptr, size: uint, uattr_common: ptr, size_common: uint);

@@ -79,6 +79,16 @@ pub fn arguments(call: &str) -> &'static [(&'static str, &'static str)] {
     CALLS.get(call).map_or(&[], |call| call.arguments)
 }
 
+/// The argument of a call whose bytes have an event of their own, and whether the call reads them.
+pub fn data(call: &str) -> Option<(&'static str, bool)> {
+    let mut arguments = arguments(call).iter();
+    arguments.find_map(|(name, kind)| match *kind {
+        "given_data" => Some((*name, true)),
+        "filled_data" => Some((*name, false)),
+        _ => None,
+    })
+}
+
 /// Whether an argument is a descriptor of the calling process.
 pub fn is_descriptor(call: &str, argument: &str) -> bool {
     // This one is a descriptor of another process.
@@ -110,6 +120,13 @@ mod tests {
             assert!(numbers.len() > 300);
             assert!(numbers.keys().all(|name| is_call(name)));
         }
+    }
+
+    #[test]
+    fn moved_bytes() {
+        assert_eq!(data("write"), Some(("buf", true)));
+        assert_eq!(data("read"), Some(("buf", false)));
+        assert_eq!(data("close"), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod signals;
 mod tables;
 
 pub use architecture::Architecture;
-pub use calls::{arguments, calls, is_call, is_descriptor, number, position};
+pub use calls::{arguments, calls, data, is_call, is_descriptor, number, position};
 pub use chosen::{chosen, path_of, SETS};
 pub use error::{error_name, write_error};
 pub use event_name::{event_in_kernel, event_of_kernel};

@@ -12,8 +12,8 @@ use super::schedule_events::Switch;
 use crate::{Analysis, Answer, Catalogue, EventKey, Missing, Moment};
 pub(crate) use answer::IoAnswer;
 use ctf::Event;
-use files::Files;
 pub use files::FileSort;
+use files::Files;
 use requests::Requests;
 
 /// Analysis of the input and output of a trace.

@@ -44,7 +44,7 @@ pub use session::{
     StatusArgs,
 };
 pub use setup::{ChoiceArgs, FunctionArgs, SetupArgs};
-pub use show::ShowArgs;
+pub use show::{ShowArgs, SHOWN_BYTES};
 pub use size::SizeArgs;
 pub use top::{Column, TopArgs};
 pub use why::WhyArgs;

@@ -4,12 +4,16 @@
 
 use super::{comm, rows, ChoiceArgs, NetworkArgs};
 use crate::complete;
+use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args};
 use clap_complete::engine::ArgValueCompleter;
 use network::parse_address;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use terminal::date::PointInTime;
+
+/// Number of bytes of a call's data that are shown without -s.
+pub const SHOWN_BYTES: usize = 32;
 
 /// Print the system calls of COMMAND, or other events, a line each; without COMMAND, those of all tasks
 ///
@@ -49,6 +53,7 @@ Examples:
   rtrace trace -e sched_switch --filter 'next_comm == \"sshd\"'
   rtrace trace --failed -p 1234                     the calls that fail, with their arguments
   rtrace trace -e %file --filter 'ret == -13' -- make     files that make may not use
+  rtrace trace -s 80 -e read,write -p 1234          what a process reads and writes
   rtrace trace -c -- make                           nothing but the table at the end
   rtrace trace -i rtrace-20261120-230000            a trace that was recorded
   rtrace trace --connect collector:5344 --of web1 --plain    one that comes in there
@@ -122,6 +127,14 @@ pub struct ShowArgs {
     /// Print only the calls that fail (strace -Z)
     #[arg(short = 'Z', long, conflicts_with_all = ["functions", "graph", "summary", "summary_only"])]
     pub failed: bool,
+
+    /// Print up to N bytes of the data of calls such as read, write, sendto and getrandom (at most 244)
+    ///
+    /// Each of these calls then has one more event, which is recorded too. Of a trace that has these events, 32 bytes are
+    /// printed without this option.
+    #[arg(short = 's', long, value_name = "N", conflicts_with_all = ["functions", "graph", "summary_only"])]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(0..=244))]
+    pub bytes: Option<usize>,
 
     /// Print only a table of the calls, at the end
     ///

@@ -139,7 +139,9 @@ fn files_are_a_table() {
     files(dir.path(), false);
     let query = |sql: &str| -> Value {
         let mut command = Command::cargo_bin("rtrace").unwrap();
-        command.args(["query", "--format", "json", sql]).arg(dir.path());
+        command
+            .args(["query", "--format", "json", sql])
+            .arg(dir.path());
         let assert = command.assert().success();
         let answer: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
         answer["rows"].clone()
@@ -178,7 +180,10 @@ fn files_are_a_table() {
     let uses = &json(&["--io", "--sort", "writes"], dir.path())["io"]["files"]["uses"];
     let writes = uses.as_array().unwrap().iter();
     let writes: Vec<_> = writes.map(|row| row["writes"].as_u64().unwrap()).collect();
-    assert!(writes[0] == 2 && writes.is_sorted_by(|a, b| a >= b), "{writes:?}");
+    assert!(
+        writes[0] == 2 && writes.is_sorted_by(|a, b| a >= b),
+        "{writes:?}"
+    );
     report(&["--io", "--sort", "blocked"], dir.path())
         .assert()
         .code(2)

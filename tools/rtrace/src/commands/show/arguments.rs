@@ -4,7 +4,7 @@
 
 use super::pointed::Pointed;
 use super::structure::{Outcome, Structure};
-use super::told::Told;
+use super::told::{Moved, Told};
 use super::wanted::{CallFilter, Wanted};
 use analysis::descriptors::makes_descriptor;
 use analysis::durations::call_duration;
@@ -94,6 +94,17 @@ struct Field {
 pub struct Argument {
     position: usize,
     text: String,
+}
+
+/// Shows bytes that a call moved instead of their address.
+pub fn show_moved(arguments: &mut [Argument], moved: &Moved) {
+    let Some(position) = decode::position(&moved.call, moved.argument) else {
+        return;
+    };
+    let mut arguments = arguments.iter_mut();
+    if let Some(argument) = arguments.find(|argument| argument.position == position) {
+        argument.text = format!("{}: {}", moved.argument, moved.text);
+    }
 }
 
 /// Returns the file that a descriptor of a thread stands for, if it is known.

@@ -60,6 +60,11 @@ impl Calls {
         self.open.insert(thread, call)
     }
 
+    /// The call of a thread that has not ended.
+    pub fn of_thread(&mut self, thread: Serial) -> Option<&mut PendingCall> {
+        self.open.get_mut(&thread)
+    }
+
     /// Ends the call of this name, or without a name any call. `is_last` says that no event is missing since the thread
     /// began its last call.
     pub fn end(&mut self, thread: Serial, name: Option<&str>, is_last: bool) -> Begin {

@@ -6,6 +6,7 @@ use super::arguments::{EventKind, Form};
 use super::output::Output;
 use super::page::Page;
 use super::paths::{Paths, Sources};
+use super::told::Told;
 use super::wanted::CallFilter;
 use super::watched::Watched;
 use super::who::Who;
@@ -54,6 +55,8 @@ pub struct LineChoice {
     pub part: Part,
     /// Whether lines are printed.
     pub has_lines: bool,
+    /// Maximum number of shown bytes that a call moves.
+    pub bytes: usize,
     /// Whether the table of system calls is a JSON object.
     pub is_json: bool,
 }
@@ -65,6 +68,7 @@ impl Default for LineChoice {
             picked: None,
             part: Part::default(),
             has_lines: true,
+            bytes: 0,
             is_json: false,
         }
     }
@@ -77,6 +81,10 @@ impl LineChoice {
         let Some(picked) = &self.picked else {
             return self.has_lines;
         };
+        // The bytes that a call moves belong to its line.
+        if matches!(form.told, Some(Told::Moved { .. })) {
+            return self.has_lines;
+        }
         let patterns = picked.iter().map(|word| Pattern::parse(word));
         let last = patterns
             .rev()
@@ -158,7 +166,7 @@ impl Lines {
             .map_err(Error::system("--summary"))?;
         let paths = Paths::new(&catalogue, self.files);
         Ok(Described {
-            page: Page::new(output, metadata.clock),
+            page: Page::new(output, metadata.clock, self.choice.bytes),
             forms: HashMap::new(),
             chosen: None,
             engine: Engine::new(

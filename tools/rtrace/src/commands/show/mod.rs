@@ -158,6 +158,7 @@ fn lines(output: Output, options: &Show) -> Lines {
         picked: options.picked.clone(),
         part: options.part.clone(),
         has_lines: !options.args.summary_only,
+        bytes: options.args.bytes.unwrap_or(args::SHOWN_BYTES),
         is_json: options.args.json,
     };
     Lines::new(output, options.summary()).only(choice)

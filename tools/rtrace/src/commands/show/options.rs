@@ -194,6 +194,14 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
                 setup.record_also(format!("sched:{EXIT}"));
                 SIGNALS.map(|event| setup.record_also(event.to_owned()));
             }
+            let moving = match (args.bytes, are_default || args.choice.events.is_empty()) {
+                (None, _) => Vec::new(),
+                (Some(_), true) => vec!["syscall_data:*".to_owned()],
+                (Some(_), false) => events_of_data(&args.choice.events),
+            };
+            moving
+                .into_iter()
+                .for_each(|event| setup.record_also(event));
             for name in &unprinted {
                 if !is_call(name) {
                     setup.record_also(format!("sched:{name}"));
@@ -228,6 +236,19 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
         part,
         args,
     })
+}
+
+/// The events with the bytes that the chosen calls move.
+fn events_of_data(words: &[String]) -> Vec<String> {
+    let is_all = words.iter().any(|word| word == CALLS);
+    if is_all {
+        return vec!["syscall_data:*".to_owned()];
+    }
+    let calls = words.iter().flat_map(|word| decode::chosen(word));
+    let calls = calls.filter(|call| decode::data(call).is_some());
+    calls
+        .map(|call| format!("syscall_data:syscall_data_{call}"))
+        .collect()
 }
 
 /// The call whose begin or end is this event, by rtrace's name or ftrace's. A line shows the call.

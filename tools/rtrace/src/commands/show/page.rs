@@ -5,13 +5,14 @@
 //! A call stays one line if another thread's line is between its begin and its end. strace cuts the call in two there.
 //! On many CPUs this would cut nearly each call, and a search would not find all of it.
 
-use super::arguments::{write_arguments, End, EventKind, FileOf, Form};
+use super::arguments::{show_moved, write_arguments, Argument, End, EventKind, FileOf, Form};
 use super::calls::{Begin, Calls, PendingCall};
 use super::output::Output;
-use super::told::{dumps_core, Told, SIGKILL};
+use super::told::{dumps_core, Moved, Told, SIGKILL};
 use super::wanted::Values;
 use super::who::Who;
 use analysis::integer;
+use analysis::tasks::Serial;
 use ctf::{Clock, Event};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -30,19 +31,25 @@ pub struct Page {
     pub calls: Calls,
     /// The lines of signals that were sent and did not reach the thread yet, by thread and signal.
     sent: HashMap<(i64, u64), String>,
+    /// Maximum number of shown bytes that a call moves.
+    bytes: usize,
+    /// Bytes that a call of the thread moves, before the begin or the end of the call.
+    moved: HashMap<Serial, Moved>,
     /// Time of the last line.
     now: u64,
     days: Days,
 }
 
 impl Page {
-    /// A writer without calls, for a trace with this clock.
-    pub fn new(output: Output, clock: Clock) -> Self {
+    /// A writer without calls, for a trace with this clock. It shows `bytes` bytes that a call moves at most.
+    pub fn new(output: Output, clock: Clock, bytes: usize) -> Self {
         Self {
             output,
             clock,
             calls: Calls::default(),
             sent: HashMap::new(),
+            bytes,
+            moved: HashMap::new(),
             now: 0,
             days: Days::default(),
         }
@@ -102,6 +109,9 @@ impl Page {
 
     /// Writes an event in strace's form.
     fn tell(&mut self, form: &Form, told: &Told, who: &Who, event: &Event<'_>) {
+        if let (Some(moved), Some(thread)) = (told.moved(event, self.bytes), who.serial) {
+            self.moved(thread, moved);
+        }
         if let Some(sent) = told.sent(event) {
             self.sent.insert((sent.tid, sent.signal), sent.text);
         }
@@ -120,6 +130,33 @@ impl Page {
             self.head("", who);
             self.output.text.push_str(&text);
             self.close(form, event);
+        }
+    }
+
+    /// Takes bytes that a call of a thread moves.
+    fn moved(&mut self, thread: Serial, moved: Moved) {
+        match self.calls.of_thread(thread) {
+            Some(call) if moved.is_given && call.name == moved.call => {
+                show_moved(&mut call.arguments, &moved);
+            }
+            _ => {
+                self.moved.insert(thread, moved);
+            }
+        }
+    }
+
+    /// Shows the bytes that this call of a thread moves, if they are known.
+    fn show_moved(
+        &mut self,
+        thread: Serial,
+        call: &str,
+        is_begin: bool,
+        arguments: &mut [Argument],
+    ) {
+        let moved = self.moved.remove(&thread);
+        let moved = moved.filter(|moved| moved.call == call && moved.is_given == is_begin);
+        if let Some(moved) = moved {
+            show_moved(arguments, &moved);
         }
     }
 
@@ -155,6 +192,9 @@ impl Page {
             wanted: form.wanted.clone(),
             values: Values::default(),
         };
+        if let Some(thread) = call.who.serial {
+            self.show_moved(thread, &call.name, true, &mut call.arguments);
+        }
         if let Some(wanted) = &call.wanted {
             wanted.note(&mut call.values, event, false);
         }
@@ -215,6 +255,9 @@ impl Page {
             return;
         }
         let mut arguments = form.arguments(event, file_of);
+        if let (Some(thread), Some(name)) = (who.serial, &name) {
+            self.show_moved(thread, name, false, &mut arguments);
+        }
         let decider = match &begin {
             Begin::Known(call) => call.decider,
             Begin::Other(_) | Begin::Unknown => None,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Signals that reach a thread, and the end of a thread, in strace's form.
+//! Signals that reach a thread, the end of a thread, and the bytes that calls move, in strace's form.
 
-use super::arguments::number;
-use ctf::{Event, EventLayout};
+use super::arguments::{number, push};
+use ctf::{Event, EventLayout, Value};
 use decode::Origin;
 
 /// An event that has a form of its own, with the numbers of its fields.
@@ -15,6 +15,30 @@ pub enum Told {
     Sent([usize; 7]),
     /// A thread ends, with the field for its id, and a status as wait(2) tells it.
     End([usize; 2]),
+    /// A call moves bytes. They belong to the line of the call.
+    Moved {
+        /// Name of the call.
+        call: String,
+        /// The argument with the address of the bytes.
+        argument: &'static str,
+        /// Whether the call reads the bytes, so that they belong to its begin.
+        is_given: bool,
+        /// The fields with the number of all bytes, and with the first bytes.
+        fields: [usize; 2],
+    },
+}
+
+/// Bytes that a call moved.
+#[derive(Clone, Debug)]
+pub struct Moved {
+    /// Name of the call.
+    pub call: String,
+    /// The argument with the address of the bytes.
+    pub argument: &'static str,
+    /// Whether the call read the bytes.
+    pub is_given: bool,
+    /// The first bytes, as a text in quotes.
+    pub text: String,
 }
 
 /// The signal that only ends programs: the end says so.
@@ -61,10 +85,20 @@ impl Told {
                 }
                 Some(Self::Sent(fields))
             }
-            "sched_process_exit" => {
-                Some(Self::End([layout.field("tid")?, layout.field("exit_code")?]))
+            "sched_process_exit" => Some(Self::End([
+                layout.field("tid")?,
+                layout.field("exit_code")?,
+            ])),
+            name => {
+                let call = name.strip_prefix("syscall_data_")?;
+                let (argument, is_given) = decode::data(call)?;
+                Some(Self::Moved {
+                    call: call.to_owned(),
+                    argument,
+                    is_given,
+                    fields: [layout.field("size")?, layout.field("data")?],
+                })
             }
-            _ => None,
         }
     }
 
@@ -107,6 +141,35 @@ impl Told {
         Some((tid as i64, status & 0x7f))
     }
 
+    /// The bytes of an event with bytes: `max` of them at most. [`None`]: they could not be read.
+    pub fn moved(&self, event: &Event<'_>, max: usize) -> Option<Moved> {
+        let Self::Moved {
+            call,
+            argument,
+            is_given,
+            fields: [size, data],
+        } = self
+        else {
+            return None;
+        };
+        let size = event.value(*size).map_or(0, number);
+        let Some(Value::Integers(bytes)) = event.value(*data) else {
+            return None;
+        };
+        let bytes: Vec<u8> = bytes.map(|byte| number(byte) as u8).collect();
+        if bytes.is_empty() && size > 0 {
+            return None;
+        }
+        let mut text = String::new();
+        write_bytes(&mut text, &bytes[..bytes.len().min(max)], size);
+        Some(Moved {
+            call: call.clone(),
+            argument,
+            is_given: *is_given,
+            text,
+        })
+    }
+
     /// The text for an event. [`None`]: the event has no line.
     pub fn text(&self, event: &Event<'_>) -> Option<String> {
         let integer = |field: usize| event.value(field).map_or(0, number);
@@ -137,7 +200,32 @@ impl Told {
                 text.push_str(" +++");
                 Some(text)
             }
+            Self::Moved { .. } => None,
         }
+    }
+}
+
+/// Writes the first of `size` bytes in quotes, as in a program in C.
+fn write_bytes(out: &mut String, bytes: &[u8], size: u64) {
+    out.push('"');
+    for (place, byte) in bytes.iter().enumerate() {
+        let is_digit_next = bytes.get(place + 1).is_some_and(u8::is_ascii_digit);
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x0b => out.push_str("\\v"),
+            0x0c => out.push_str("\\f"),
+            b' '..=b'~' => out.push(char::from(*byte)),
+            byte if is_digit_next => push(out, format_args!("\\{byte:03o}")),
+            byte => push(out, format_args!("\\{byte:o}")),
+        }
+    }
+    out.push('"');
+    if bytes.len() as u64 != size {
+        out.push_str("...");
     }
 }
 
@@ -155,4 +243,23 @@ fn line(origin: &Origin) -> String {
 /// (`sig_kernel_coredump()` in the kernel).
 pub fn dumps_core(signal: u64) -> bool {
     matches!(signal, 3 | 4 | 5 | 6 | 7 | 8 | 11 | 24 | 25 | 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::write_bytes;
+
+    #[test]
+    fn bytes_as_in_a_program() {
+        for (bytes, size, expected) in [
+            (&b""[..], 0, r#""""#),
+            (b"a\"b\\\n", 5, r#""a\"b\\\n""#),
+            (b"\x7fELF\x02\x011", 832, r#""\177ELF\2\0011"..."#),
+            (b"\xff\0", 2, r#""\377\0""#),
+        ] {
+            let mut out = String::new();
+            write_bytes(&mut out, bytes, size);
+            assert_eq!(out, expected);
+        }
+    }
 }

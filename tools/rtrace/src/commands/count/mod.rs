@@ -153,7 +153,7 @@ fn of_trace(dir: &Path, args: &CountArgs, recipe: &Recipe) -> anyhow::Result<Cod
     bar.finish_and_clear();
     let ns = trace.metadata.clock.nanoseconds(answers.extent.ticks());
     for table in tables.iter_mut().flatten() {
-        print(table, args, Duration::from_nanos(ns as u64))?;
+        print(table, args, Duration::from_nanos(ns))?;
     }
     answers.warnings.iter().for_each(say);
     if answers.losses.lost > 0 || !answers.losses.lost_is_exact {

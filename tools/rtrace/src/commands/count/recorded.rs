@@ -232,7 +232,7 @@ impl State {
                 };
                 let since = self.clock.nanoseconds(begin.time);
                 let duration = self.clock.nanoseconds(now.time).saturating_sub(since);
-                (u64::try_from(duration).unwrap_or(u64::MAX), begin.stacks)
+                (duration, begin.stacks)
             }
         };
         let number = |number: &Number| match number {

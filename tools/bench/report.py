@@ -15,7 +15,7 @@ import statistics
 import sys
 from html import escape
 
-PARTS = ("instructions", "choices", "stacks", "ways", "numbers", "calls", "workloads", "counting", "disk", "network", "mapped", "snapshot", "scaling", "primitives", "handover", "wall", "reading")
+PARTS = ("instructions", "choices", "stacks", "ways", "numbers", "calls", "workloads", "counting", "disk", "network", "mapped", "foreign", "snapshot", "scaling", "primitives", "handover", "wall", "reading")
 TWICE = ("instructions", "choices", "ways", "numbers", "calls", "scaling", "primitives", "handover")
 HEAD = """<!-- SPDX-License-Identifier: GPL-2.0 -->
 
@@ -334,6 +334,17 @@ def mapped(data, charts):
     yield table("By mmap: instructions of the reader per MiB", ["", "to a file", "to /dev/null", "bytes per event"],
                 [[label, *(middle(of[to], ours[to]) for to in ("file", "nowhere")), number(of["bytes"])]
                  for label, of in tracers.items()], ROUNDS)
+
+
+def foreign(data, charts):
+    rows = []
+    for name, trace in data["traces"].items():
+        ours = trace["readers"]["rtrace report"]
+        rows += [[f"{name}, {trace['events']:,} events", reader, against(value, ours)]
+                 for reader, value in trace["readers"].items()]
+    yield table("Reading traces of other tracers: instructions per event", ["trace", "reader", "instructions"], rows,
+                "On one CPU, with the kernel's instructions. The start of the reader and the description of the trace are "
+                "included.")
 
 
 def snapshot(data, charts):

@@ -137,6 +137,11 @@ class Out(unittest.TestCase):
             "perf": {"bytes": 120.0, "file": [2_000_000, 2_000_000], "nowhere": [9000, 9000]}}})
         self.assertRegex(said, r"\| perf +\| 2,000,000 \(2\.0x\) +\| 9000 \(4\.5x\) +\| 120 +\|")
 
+    def test_traces_of_others(self):
+        said = self.report("foreign", {"traces": {"LTTng": {"events": 20_000, "readers": {
+            "rtrace report": 500.0, "babeltrace2, text": 5000.0}}}})
+        self.assertRegex(said, r"\| LTTng, 20,000 events \| babeltrace2, text \| 5000 \(10\.0x\) +\|")
+
     def test_a_snapshot(self):
         said = self.report("snapshot", {"memory": [1 << 20, 64], "rate": 200, "tracers": {
             "rtrace": {"ns": [100_000_000, 100_000_000], "mib": 63.0, "fired": 20_000, "lost": 0},

@@ -4,12 +4,17 @@
 //! once, and returns a value, not a reference.
 
 use crate::arch::word::SharedWord;
+use crate::sys::mapping::Mapped;
 use crate::sys::pages::{KernelPages, PAGE_SIZE};
 use core::ptr::NonNull;
 use kernel::prelude::*;
 
 /// Zeroed pages, shared with a program.
-pub(crate) struct SharedPages(KernelPages);
+pub(crate) struct SharedPages {
+    pages: KernelPages,
+    /// Number of mappings that [`Mapping::notify`](crate::sys::mapping::Mapping::notify) watches.
+    mappings: SharedWord,
+}
 
 impl SharedPages {
     /// Allocates `len` bytes or more, up to the end of a page. The memory cgroup of the caller is charged. `ENOMEM`:
@@ -17,17 +22,31 @@ impl SharedPages {
     pub(crate) fn new(len: usize) -> Result<Self> {
         let len = len.checked_next_multiple_of(PAGE_SIZE).ok_or(EINVAL)?;
         // Memory near CPU 0: the threads of a program may be anywhere.
-        Ok(Self(KernelPages::new(len, 0).ok_or(ENOMEM)?))
+        Ok(Self {
+            pages: KernelPages::new(len, 0).ok_or(ENOMEM)?,
+            mappings: SharedWord::new(0),
+        })
     }
 
     /// The pages, for mappings.
     pub(crate) fn pages(&self) -> &KernelPages {
-        &self.0
+        &self.pages
+    }
+
+    /// Notes a mapping that will be watched. The caller holds the lock of the process's mappings, as at its end; a single
+    /// process has them mapped.
+    pub(crate) fn count_mapping(&self) {
+        self.mappings.add(1);
+    }
+
+    /// Whether a program has them mapped.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.mappings.load() != 0
     }
 
     /// Size in bytes.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.pages.len()
     }
 
     /// The word at an offset, which is a multiple of 8. [`None`]: there is none.
@@ -35,7 +54,7 @@ impl SharedPages {
         if at % 8 != 0 {
             return None;
         }
-        let word = self.0.address(at)?.cast::<SharedWord>();
+        let word = self.pages.address(at)?.cast::<SharedWord>();
         // SAFETY:
         // - The address is a multiple of 8, because the pages begin at a page. The pages are as large as a multiple of 8,
         //   so 8 bytes follow, which stay as long as `self`.
@@ -46,7 +65,7 @@ impl SharedPages {
 
     /// Stores a 32-bit number at an offset, which is a multiple of 4. Only for pages that the program cannot write.
     pub(crate) fn store_u32(&self, at: usize, value: u32) {
-        let Some(at) = self.0.address(at).filter(|_| at % 4 == 0) else {
+        let Some(at) = self.pages.address(at).filter(|_| at % 4 == 0) else {
             return;
         };
         // SAFETY: 4 bytes follow, as for `word`. The program only reads them.
@@ -71,7 +90,13 @@ impl SharedPages {
     }
 
     fn address(&self, at: usize) -> Option<NonNull<u64>> {
-        let address = self.0.address(at).filter(|_| at % 8 == 0)?;
+        let address = self.pages.address(at).filter(|_| at % 8 == 0)?;
         Some(address.cast())
+    }
+}
+
+impl Mapped for SharedPages {
+    fn unmapped(&self) {
+        self.mappings.store(self.mappings.load().wrapping_sub(1));
     }
 }

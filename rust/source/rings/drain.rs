@@ -325,7 +325,8 @@ impl State {
             known.channel.give_waiting(bound.0);
         }
         self.rings.retain(|ring| {
-            let stays = !ring.is_last || !ring.reader.is_used_up();
+            // While the memory is mapped it counts for the limits.
+            let stays = !ring.is_last || !ring.reader.is_used_up() || ring.pages.is_mapped();
             if !stays {
                 ring.program.free_ring(ring.index, retired);
             }

@@ -206,7 +206,10 @@ impl SharedRings {
                 }
                 let place = self.rings.get(at / apart).ok_or(EINVAL)?;
                 let ring = place.get_arc().ok_or(ENODEV)?;
-                mapping.fill_writable(ring.pages(), 2)
+                mapping.fill_writable(ring.pages(), 2)?;
+                ring.count_mapping();
+                mapping.notify(ring);
+                Ok(())
             }
         }
     }

@@ -76,8 +76,17 @@ pub struct ProbeLine<'a> {
     pub text: &'a str,
     /// The arguments at the first place, the other places with their arguments, and the position of all in the line.
     arguments: (&'a str, usize),
-    /// The type of each argument in the record.
-    types: [Option<Type>; ARGUMENTS_MAX],
+}
+
+/// The type of each argument of a probe in the record. It holds the values of all places.
+pub struct RecordedTypes([Option<Type>; ARGUMENTS_MAX]);
+
+impl RecordedTypes {
+    /// The type of this argument of the probe.
+    pub fn of(&self, argument: &Argument<'_>) -> Option<Type> {
+        let index = (argument.number as usize).wrapping_sub(1);
+        self.0.get(index).copied().flatten()
+    }
 }
 
 /// An event's name.
@@ -262,16 +271,15 @@ impl<'a> Definition<'a> {
         if let Some(reason) = wrong {
             return behind.error(reason);
         }
-        let mut probe = ProbeLine {
+        let probe = ProbeLine {
             at_return,
             max_active,
             name,
             place,
             text: behind.left().trim_ascii_end(),
             arguments: (rest.left(), rest.at),
-            types: [None; ARGUMENTS_MAX],
         };
-        probe.types = probe.joined_types()?;
+        probe.joined_types()?;
         Ok(Self::Add(probe))
     }
 }
@@ -291,10 +299,11 @@ impl<'a> ProbeLine<'a> {
         self.first().0.arguments()
     }
 
-    /// The type of an argument in the record. It holds the values of all places.
-    pub fn recorded_type(&self, argument: &Argument<'_>) -> Option<Type> {
-        let index = (argument.number as usize).wrapping_sub(1);
-        self.types.get(index).copied().flatten()
+    /// The types of the arguments in the record.
+    pub fn recorded_types(&self) -> RecordedTypes {
+        // They were joined before.
+        let types = self.joined_types();
+        RecordedTypes(types.unwrap_or([None; ARGUMENTS_MAX]))
     }
 
     /// Iterates over the places, each with its arguments; it ends at the first error.

@@ -108,7 +108,7 @@ impl<'a> Site<'a> {
     }
 }
 
-impl<'a> SiteText<'a> {
+impl SiteText<'_> {
     /// Splits the text after a place: the arguments there, and the other places from the first one on.
     fn split(self) -> (Self, Option<Self>) {
         let mut end = 0_usize;

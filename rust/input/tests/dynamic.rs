@@ -134,7 +134,8 @@ fn places_in_a_program_are_parsed() {
     assert_eq!((last[1].name, last[1].at), (Some("n"), 76));
     assert_eq!(last[1].base, Base::Register("bp"));
     // The field holds the values of all places.
-    let recorded: Vec<_> = last.iter().map(|a| probe.recorded_type(a)).collect();
+    let types = probe.recorded_types();
+    let recorded: Vec<_> = last.iter().map(|a| types.of(a)).collect();
     assert_eq!(recorded, [None, Some(Type::Signed(32))]);
     for (types, expected) in [
         (["u32", "u32"], Type::Unsigned(32)),
@@ -149,7 +150,7 @@ fn places_in_a_program_are_parsed() {
         let [one, other] = types;
         let line = format!("p /bin/a:1 %di:{one} :2 %si:{other}");
         let probe = parsed(&line);
-        let recorded = probe.recorded_type(&arguments(&probe)[0]);
+        let recorded = probe.recorded_types().of(&arguments(&probe)[0]);
         assert_eq!(recorded, Some(expected), "{line}");
     }
     let many = format!("p /bin/a:1{}", " :2".repeat(255));

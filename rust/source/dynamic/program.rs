@@ -86,9 +86,10 @@ impl FetchProgram {
         } else {
             AddressSpace::Kernel
         };
+        let types = probe.recorded_types();
         for argument in site.arguments() {
             let argument = argument.map_err(NoEvent::Wrong)?;
-            let fetch = Fetch::new(&argument, probe.recorded_type(&argument), home)?;
+            let fetch = Fetch::new(&argument, types.of(&argument), home)?;
             let fetches = match is_at_return(probe, &argument) {
                 true => &mut program.at_return,
                 false => &mut program.at_entry,
@@ -111,16 +112,12 @@ impl FetchProgram {
         site: &Site<'a>,
         description: &mut Description,
     ) -> Result<(), NoEvent<'a>> {
+        let types = probe.recorded_types();
         for (at_return, fetches) in [(false, &self.at_entry), (true, &self.at_return)] {
             let arguments = site.arguments().filter_map(Result::ok);
             let here = arguments.filter(|argument| is_at_return(probe, argument) == at_return);
             for (argument, fetch) in here.zip(fetches) {
-                add_field(
-                    description,
-                    &argument,
-                    probe.recorded_type(&argument),
-                    fetch,
-                )?;
+                add_field(description, &argument, types.of(&argument), fetch)?;
             }
         }
         Ok(())

@@ -56,10 +56,12 @@ impl SitesInProgram {
 
     /// If the event is enabled, moves it to the memory of the tasks that are wanted now. May sleep.
     pub(super) fn follow(&self) -> Result {
-        self.0.iter().fold(Ok(()), |followed, site| {
-            let result = site.follow();
-            followed.and(result)
-        })
+        let mut followed = Ok(());
+        for site in &self.0 {
+            // The others follow also after an error.
+            followed = followed.and(site.follow());
+        }
+        followed
     }
 
     /// Disables the event. May sleep.

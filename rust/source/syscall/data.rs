@@ -27,7 +27,7 @@ const DATA_MAX: usize = PIECE_MAX - LEAST;
 pub(super) static PLAN: Plan = Plan::of_pieces(LEAST as u8);
 
 /// The data of a record.
-pub(super) type Data = UserData<1>;
+pub(super) type MovedBytes = UserData<1>;
 
 /// The registers that say where bytes are.
 #[derive(Clone, Copy)]
@@ -37,9 +37,9 @@ struct Place {
 }
 
 /// The places of the bytes that calls move in one direction, by slot.
-pub(super) struct Places([Option<Place>; SLOTS as usize]);
+pub(super) struct MovedPlaces([Option<Place>; SLOTS as usize]);
 
-impl Places {
+impl MovedPlaces {
     const fn of(direction: Direction) -> Self {
         let mut places = [None; SLOTS as usize];
         let mut at = 0;
@@ -60,7 +60,8 @@ impl Places {
     }
 
     /// Copies the first bytes that the call in `slot` moves. [`None`]: it moves none, or it failed. May fault and sleep.
-    pub(super) fn copy(&self, slot: u32, registers: &Registers) -> Option<Data> {
+    #[inline(never)]
+    pub(super) fn copy(&self, slot: u32, registers: &Registers, to: &mut MovedBytes) -> Option<()> {
         let place = (*self.0.get(slot as usize)?)?;
         // A negative result is an error.
         let size = u64::try_from(registers.get(place.size) as i64).ok()?;
@@ -72,18 +73,17 @@ impl Places {
         };
         // Bytes that cannot be read are recorded as none.
         let bytes = bytes.read(registers.get(place.address), len).unwrap_or(&[]);
-        let mut data = Data::new();
-        data.put(&size.to_ne_bytes());
-        data.put(&(bytes.len() as u32).to_ne_bytes());
-        data.put(bytes);
-        Some(data)
+        to.put(&size.to_ne_bytes());
+        to.put(&(bytes.len() as u32).to_ne_bytes());
+        to.put(bytes);
+        Some(())
     }
 }
 
 /// The places of bytes that calls read.
-pub(super) static GIVEN: Places = Places::of(Direction::Entry);
+pub(super) static GIVEN: MovedPlaces = MovedPlaces::of(Direction::Entry);
 /// The places of bytes that calls write.
-pub(super) static FILLED: Places = Places::of(Direction::Exit);
+pub(super) static FILLED: MovedPlaces = MovedPlaces::of(Direction::Exit);
 
 impl Call {
     /// A field of the event with the bytes.

@@ -2,7 +2,7 @@
 
 //! The two handlers of system calls, which find the probe of each call.
 
-use super::data::{self, Places};
+use super::data::{self, MovedBytes, MovedPlaces};
 use super::plan::{self, Pieces, Plan, Plans, SyscallRecord};
 use super::{exec, Call, Direction, SLOTS, UNKNOWN};
 use crate::arch::preempt::NoPreempt;
@@ -196,7 +196,7 @@ extern "C" fn exit_data<F: Format>(probes: &CallProbes, registers: &Registers, _
 }
 
 #[inline(always)]
-fn moved<F: Format>(probes: &CallProbes, registers: &Registers, places: &Places) {
+fn moved<F: Format>(probes: &CallProbes, registers: &Registers, places: &MovedPlaces) {
     let slot = plan::slot(registers.number(), is_compat());
     if let Some(probe) = probes.get(slot) {
         record_data::<F>(probe, slot, places, registers);
@@ -207,11 +207,12 @@ fn moved<F: Format>(probes: &CallProbes, registers: &Registers, places: &Places)
 #[cold]
 #[inline(never)]
 #[link_section = ".kprobes.text"]
-fn record_data<F: Format>(probe: &Probe, slot: u32, places: &Places, registers: &Registers) {
+fn record_data<F: Format>(probe: &Probe, slot: u32, places: &MovedPlaces, registers: &Registers) {
     if !probe.wants_current_task() {
         return;
     }
-    if let Some(data) = places.copy(slot, registers) {
+    let mut data = MovedBytes::new();
+    if places.copy(slot, registers, &mut data).is_some() {
         enter_and_record::<F>(probe, &data::PLAN, registers, data.bytes());
     }
 }

@@ -103,13 +103,14 @@ impl SigInfo {
             (Self::SIGSYS, 1..=Self::LAST_OF_SIGNAL) => unsafe {
                 origin.addr = fields._sigsys._call_addr as u64;
             },
-            // SAFETY: As above.
             (
                 Self::SIGILL | Self::SIGTRAP | Self::SIGBUS | Self::SIGFPE | Self::SIGSEGV,
                 1..=Self::LAST_OF_SIGNAL,
-            ) => unsafe {
-                origin.addr = fields._sigfault._addr as u64;
-            },
+            ) => {
+                // SAFETY: As above.
+                let addr = unsafe { fields._sigfault._addr };
+                origin.addr = addr as u64;
+            }
             // SAFETY: As above.
             (_, Self::SI_TIMER) => unsafe {
                 origin.value = fields._timer._sigval.sival_ptr as u64;

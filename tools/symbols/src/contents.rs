@@ -38,10 +38,10 @@ impl Contents {
     }
 
     /// Accounts for this number of bytes. Refuses them if the total is too large.
-    pub fn spend(&self, bytes: u64) -> Result<(), ()> {
-        let left = self.left.get().checked_sub(bytes).ok_or(())?;
+    pub fn spend(&self, bytes: u64) -> Option<()> {
+        let left = self.left.get().checked_sub(bytes)?;
         self.left.set(left);
-        Ok(())
+        Some(())
     }
 }
 
@@ -51,14 +51,14 @@ impl<'a> ReadRef<'a> for &'a Contents {
     }
 
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
-        self.spend(size)?;
+        self.spend(size).ok_or(())?;
         ReadRef::read_bytes_at(&self.cache, offset, size)
     }
 
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
         // The cache itself gives up a long search.
         let bytes = ReadRef::read_bytes_at_until(&self.cache, range, delimiter)?;
-        self.spend(bytes.len() as u64)?;
+        self.spend(bytes.len() as u64).ok_or(())?;
         Ok(bytes)
     }
 }

@@ -162,7 +162,7 @@ fn symbols(
         let name = symbol.name().ok().filter(|name| !name.is_empty())?;
         let offset = in_file(symbol.address())?;
         let name = printable(&demangled(name));
-        contents.spend(name.len() as u64).ok()?;
+        contents.spend(name.len() as u64)?;
         let section = elf.section_by_index(symbol.section_index()?).ok();
         let end = section.map_or(0, |section| {
             section.address().saturating_add(section.size())
@@ -191,7 +191,7 @@ fn linkage(
 ) -> Vec<Bounded> {
     let function = |entry: Entry| {
         let name = format!("{}@plt", printable(&demangled(&entry.name)));
-        contents.spend(name.len() as u64).ok()?;
+        contents.spend(name.len() as u64)?;
         let function = Function {
             offset: in_file(entry.address)?,
             size: entry.size,

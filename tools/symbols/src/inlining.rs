@@ -254,7 +254,7 @@ pub(crate) fn dwarf(sections: &DwarfSections<Vec<u8>>, endian: RunTimeEndian) ->
 /// The bytes of a section, decompressed.
 pub(crate) fn section(contents: &Contents, elf: &Elf<'_>, name: &str) -> Option<Vec<u8>> {
     let data = elf.section_by_name(name)?.compressed_data().ok()?;
-    contents.spend(data.uncompressed_size).ok()?;
+    contents.spend(data.uncompressed_size)?;
     match data.format {
         CompressionFormat::None => Some(data.data.to_vec()),
         CompressionFormat::Zlib => {

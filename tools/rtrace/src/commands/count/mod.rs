@@ -215,7 +215,7 @@ impl<'a> Counts<'a> {
         counts
     }
 
-    /// Reads which cgroups there are now. Those that were there before stay known.
+    /// Reads which cgroups there are now. Earlier ones stay known.
     fn find_cgroups(&mut self) {
         match cgroup::all() {
             Ok(cgroups) => self.cgroups.extend(cgroups),

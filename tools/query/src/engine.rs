@@ -77,7 +77,23 @@ impl Engine {
         let mut needed = needed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut needed = std::mem::take(&mut *needed);
         needed.retain(|table, _| self.schema.tables.contains_key(table));
+        self.add_joined(sql, &mut needed);
         Ok(needed)
+    }
+
+    /// Adds the columns by which `USING (...)` and `NATURAL` join tables. SQLite does not report that it reads them.
+    fn add_joined(&self, sql: &str, needed: &mut Needed) {
+        let sql = sql.to_lowercase();
+        let has = |name: &str| place::find(&sql, name).is_some();
+        let is_natural = has("natural");
+        if !is_natural && !has("using") {
+            return;
+        }
+        for (name, table) in self.schema.tables.iter().filter(|(name, _)| has(name)) {
+            let columns = table.names().map(str::to_lowercase);
+            let joined = columns.filter(|column| is_natural || has(column));
+            needed.entry(name.clone()).or_default().extend(joined);
+        }
     }
 
     fn check(&self, sql: &str) -> anyhow::Result<()> {

@@ -106,6 +106,28 @@ fn an_answer_has_the_values_of_the_trace() {
 }
 
 #[test]
+fn tables_are_joined_by_the_names_of_columns() {
+    let trace = opens(3);
+    let count = |join: &str| {
+        let sql =
+            format!("SELECT COUNT(*) AS n, MAX(name) AS name FROM syscall_entry_openat {join}");
+        rows(&sql, &[trace.path()])
+    };
+    for (join, expected) in [
+        ("e JOIN syscalls s ON e.cpu = s.cpu", 9),
+        ("JOIN syscalls USING (cpu)", 9),
+        ("left join Syscalls using (CPU, ns)", 3),
+        ("NATURAL JOIN syscalls", 3),
+    ] {
+        assert_eq!(
+            count(join),
+            json!([{ "n": expected, "name": "openat" }]),
+            "{join}"
+        );
+    }
+}
+
+#[test]
 fn each_form_has_the_same_rows() {
     let trace = opens(3);
     let sql = "SELECT filename, ns % 7 = 0 AS never, 0.5 * cpu AS half, time FROM syscall_entry_openat ORDER BY ns;";

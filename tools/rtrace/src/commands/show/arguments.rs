@@ -96,13 +96,14 @@ pub struct Argument {
     text: String,
 }
 
-/// Shows bytes that a call moved instead of their address.
+/// Shows bytes that a call moved instead of their address, unless that is 0.
 pub fn show_moved(arguments: &mut [Argument], moved: &Moved) {
     let Some(position) = decode::position(&moved.call, moved.argument) else {
         return;
     };
     let mut arguments = arguments.iter_mut();
-    if let Some(argument) = arguments.find(|argument| argument.position == position) {
+    let argument = arguments.find(|argument| argument.position == position);
+    if let Some(argument) = argument.filter(|argument| !argument.text.ends_with(": NULL")) {
         argument.text = format!("{}: {}", moved.argument, moved.text);
     }
 }

@@ -209,7 +209,8 @@ impl Told {
 fn write_bytes(out: &mut String, bytes: &[u8], size: u64) {
     out.push('"');
     for (place, byte) in bytes.iter().enumerate() {
-        let is_digit_next = bytes.get(place + 1).is_some_and(u8::is_ascii_digit);
+        let next = bytes.get(place + 1);
+        let is_digit_next = next.is_some_and(|next| (b'0'..=b'7').contains(next));
         match byte {
             b'"' => out.push_str("\\\""),
             b'\\' => out.push_str("\\\\"),

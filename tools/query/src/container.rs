@@ -13,6 +13,8 @@ pub fn add(connection: &Connection) -> Result<()> {
         | FunctionFlags::SQLITE_INNOCUOUS;
     connection.create_scalar_function("container", 1, flags, |context| {
         let path = context.get::<Option<String>>(0)?;
+        // Texts in tables have this for a backslash that would look like an escape.
+        let path = path.map(|path| path.replace("\\x5c", "\\"));
         Ok(path.and_then(|path| Some(Container::of(&path)?.to_string())))
     })
 }
@@ -27,6 +29,10 @@ mod tests {
         add(&connection).unwrap();
         for (path, expected) in [
             ("'/machine.slice/machine-web.scope/x'", Some("web")),
+            (
+                r"'/machine.slice/machine-my\x5cx2dweb.scope'",
+                Some("my-web"),
+            ),
             ("'/system.slice'", None),
             ("NULL", None),
         ] {

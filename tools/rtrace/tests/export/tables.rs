@@ -68,6 +68,7 @@ fn a_table_for_each_event_and_each_question() {
         .map(|table| (table.clone(), rows(&out, &table).len()))
         .collect();
     let expected = [
+        ("files", 0),
         ("interrupts", 1),
         ("irq_softirq_entry", 1),
         ("irq_softirq_exit", 1),

@@ -233,7 +233,10 @@ mod tests {
         let mut history = History::default();
         history.unload(5, &module("one"));
         history.load(6, module("one"), None);
-        history.add(&snapshot(3, &["one"], ONE));
+        history.add(&Snapshot {
+            until: 7,
+            ..snapshot(3, &["one"], ONE)
+        });
         // Its initialisation is not over.
         history.add(&snapshot(8, &[], ONE));
         assert_eq!(names(&history.end(none), 0xc000), [None; 4]);

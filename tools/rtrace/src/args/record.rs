@@ -12,7 +12,9 @@ use std::time::Duration;
 use store::Every;
 use system::quantity;
 
-/// Record the whole machine while COMMAND runs, or until Ctrl-C; with --only, COMMAND alone
+/// Record the machine while COMMAND runs, or until Ctrl-C
+///
+/// With --only, COMMAND alone is recorded.
 ///
 /// rtrace makes a session, runs COMMAND, stops the trace, writes it to DIR, and destroys the session. Other
 /// sessions continue, and others may record at the same time. No daemon is needed. Without COMMAND, -p ends the
@@ -60,7 +62,7 @@ pub struct RecordArgs {
     #[arg(short = 'k', long = "probe", value_name = "SPEC")]
     pub probes: Vec<String>,
 
-    /// Record a probe (USDT) in the code of a program or library, with its arguments
+    /// Record a probe (USDT) in a program's code
     ///
     /// SPEC is [EVENT=]WHERE:[PROVIDER:]NAME[(ARGUMENT, ...)]. WHERE is a file, the name of a program or library that
     /// runs or is in $PATH, or a PID, and stands for all processes that execute the file: -p chooses some of them. An

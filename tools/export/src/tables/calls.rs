@@ -5,16 +5,16 @@
 //! An entry and an exit form one call as in the report (`analysis/syscalls`). If the exit is not known, the row has
 //! neither duration nor result. An exit whose entry is not known is no call and has no row.
 
+use super::made::{Made, CPU, THREAD};
 use super::paths::Paths;
-use super::{epoch, made, row, THREAD};
 use crate::format::Now;
 use analysis::schedule::Schedule;
 use analysis::syscalls::{edge, Edge, Open, Pairs, ERRORS};
 use analysis::{key, Catalogue, EventKey};
-use ctf::{Clock, Event, EventLayout};
+use ctf::{Event, EventLayout};
 use decode::error_name;
 use std::collections::HashSet;
-use tables::{ColumnKind, Folder, TableId};
+use tables::{ColumnKind, Folder};
 
 /// Columns after the place and the thread.
 const COLUMNS: [(&str, ColumnKind); 5] = [
@@ -27,8 +27,7 @@ const COLUMNS: [(&str, ColumnKind); 5] = [
 
 /// The table.
 pub struct Calls {
-    clock: Clock,
-    table: TableId,
+    table: Made,
     pairs: Pairs<Call>,
     paths: Paths,
 }
@@ -58,12 +57,10 @@ impl Calls {
             return Ok(None);
         }
         let pairs = Pairs::new(events.into_iter());
-        let table = made(folder, "syscalls", THREAD.into_iter().chain(COLUMNS), begin)?;
-        if !folder.wants(table) {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            clock: catalogue.metadata().clock,
+        let columns = [CPU].into_iter().chain(THREAD).chain(COLUMNS);
+        let clock = catalogue.metadata().clock;
+        let table = Made::new("syscalls", columns, clock, folder, begin)?;
+        Ok(table.map(|table| Self {
             table,
             pairs,
             paths: Paths::new(catalogue, chosen),
@@ -121,14 +118,14 @@ impl Calls {
         folder: &mut Folder,
     ) -> tables::Result<()> {
         let call = &open.what;
-        let mut row = row(folder, self.table, epoch(&self.clock, open.since))?;
+        let mut row = self.table.row(folder, open.since)?;
         row.integer(call.cpu.into());
         row.number(call.tid);
         row.number(call.pid);
         row.text(call.comm.as_deref());
         row.text(self.pairs.names().get(open.name).map(String::as_bytes));
         match ticks {
-            Some(ticks) => row.integer(self.clock.nanoseconds(ticks)),
+            Some(ticks) => row.integer(self.table.nanoseconds(ticks)),
             None => row.null(),
         }
         row.number(ret);

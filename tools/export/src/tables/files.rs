@@ -2,15 +2,15 @@
 
 //! `files`: a row for each process and file that it read from or wrote to, as in `rtrace report --io`.
 
-use super::{epoch, row, THREAD};
+use super::made::{Made, THREAD};
 use crate::format::Now;
 use analysis::io::files::Files;
 use analysis::io::FileSort;
 use analysis::schedule::Schedule;
 use analysis::{key, Catalogue, EventKey};
-use ctf::{Clock, Event};
+use ctf::Event;
 use std::collections::{HashMap, HashSet};
-use tables::{Column, ColumnKind, Folder, TableId};
+use tables::{ColumnKind, Folder};
 
 /// Columns after the time and the thread.
 const COLUMNS: [(&str, ColumnKind); 9] = [
@@ -27,8 +27,7 @@ const COLUMNS: [(&str, ColumnKind); 9] = [
 
 /// The table.
 pub struct FileTable {
-    clock: Clock,
-    table: TableId,
+    table: Made,
     files: Files,
     /// The numbers of the events that the files are read from.
     places: HashMap<EventKey, usize>,
@@ -49,18 +48,10 @@ impl FileTable {
         if !places.keys().any(|key| chosen.contains(key)) {
             return Ok(None);
         }
-        let time = [("time", ColumnKind::Time), ("ns", ColumnKind::Clock)];
-        let columns = time.into_iter().chain(THREAD).chain(COLUMNS);
-        let columns: Vec<_> = columns
-            .map(|(name, kind)| Column::new(name, kind))
-            .collect();
-        let table = folder.table("files", &columns);
-        folder.open(table, begin)?;
-        if !folder.wants(table) {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            clock: catalogue.metadata().clock,
+        let columns = THREAD.into_iter().chain(COLUMNS);
+        let clock = catalogue.metadata().clock;
+        let table = Made::new("files", columns, clock, folder, begin)?;
+        Ok(table.map(|table| Self {
             table,
             files,
             places,
@@ -87,7 +78,7 @@ impl FileTable {
         let mut uses = self.files.found(FileSort::Time).uses;
         uses.sort_by_key(|found| found.since);
         for found in uses {
-            let mut row = row(folder, self.table, epoch(&self.clock, found.since))?;
+            let mut row = self.table.row(folder, found.since)?;
             row.number(found.tid);
             row.number(found.pid);
             row.text(found.comm.as_ref().map(String::as_bytes));

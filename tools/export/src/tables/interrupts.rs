@@ -2,13 +2,12 @@
 
 //! `interrupts`: a row for each handled interrupt.
 
-use super::{epoch, made, row};
+use super::made::{Made, CPU};
 use analysis::interrupts::{Interrupt, Interrupts};
 use analysis::schedule::Schedule;
 use analysis::{Catalogue, EventKey};
-use ctf::Clock;
 use std::collections::HashSet;
-use tables::{ColumnKind, Folder, TableId};
+use tables::{ColumnKind, Folder};
 
 /// Columns after the place.
 const COLUMNS: [(&str, ColumnKind); 5] = [
@@ -21,10 +20,7 @@ const COLUMNS: [(&str, ColumnKind); 5] = [
 ];
 
 /// The table.
-pub struct InterruptTable {
-    clock: Clock,
-    table: TableId,
-}
+pub struct InterruptTable(Made);
 
 impl InterruptTable {
     /// For a trace, if the events of interrupts are chosen.
@@ -38,14 +34,10 @@ impl InterruptTable {
         if !events.iter().any(|key| chosen.contains(key)) {
             return Ok(None);
         }
-        let table = made(folder, "interrupts", COLUMNS, begin)?;
-        if !folder.wants(table) {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            clock: catalogue.metadata().clock,
-            table,
-        }))
+        let columns = [CPU].into_iter().chain(COLUMNS);
+        let clock = catalogue.metadata().clock;
+        let table = Made::new("interrupts", columns, clock, folder, begin)?;
+        Ok(table.map(Self))
     }
 
     /// Adds an interrupt.
@@ -55,15 +47,16 @@ impl InterruptTable {
         schedule: &Schedule,
         folder: &mut Folder,
     ) -> tables::Result<()> {
+        let Self(table) = self;
         let source = interrupt.source;
         let kind = if source.is_hard { "hard" } else { "soft" };
-        let mut row = row(folder, self.table, epoch(&self.clock, interrupt.from))?;
+        let mut row = table.row(folder, interrupt.from)?;
         row.integer(schedule.number(interrupt.cpu).into());
         row.text(Some(kind.as_bytes()));
         row.integer(source.number as u64);
         row.text(Some(source.name.as_bytes()));
-        row.integer(self.clock.nanoseconds(interrupt.ticks));
-        row.integer(self.clock.nanoseconds(interrupt.own_ticks));
+        row.integer(table.nanoseconds(interrupt.ticks));
+        row.integer(table.nanoseconds(interrupt.own_ticks));
         Ok(())
     }
 }

@@ -2,10 +2,10 @@
 
 //! `losses`: a row for each place where events are missing.
 
-use super::{made, row};
+use super::made::{Made, CPU};
 use crate::format::Loss;
 use ctf::Clock;
-use tables::{ColumnKind, Folder, TableId};
+use tables::{ColumnKind, Folder};
 
 /// Columns after the place.
 const COLUMNS: [(&str, ColumnKind); 3] = [
@@ -15,27 +15,19 @@ const COLUMNS: [(&str, ColumnKind); 3] = [
 ];
 
 /// The table.
-pub struct LossTable {
-    /// The clock's 0, in nanoseconds since the epoch.
-    zero: i64,
-    table: TableId,
-}
+pub struct LossTable(Made);
 
 impl LossTable {
     /// For a trace with this clock.
-    pub fn new(clock: Clock, folder: &mut Folder, begin: i64) -> tables::Result<Self> {
-        let table = made(folder, "losses", COLUMNS, begin)?;
-        let zero = super::epoch(&clock, 0);
-        Ok(Self { zero, table })
+    pub fn new(clock: Clock, folder: &mut Folder, begin: i64) -> tables::Result<Option<Self>> {
+        let columns = [CPU].into_iter().chain(COLUMNS);
+        Ok(Made::new("losses", columns, clock, folder, begin)?.map(Self))
     }
 
     /// Adds a row.
     pub fn loss(&self, loss: &Loss, folder: &mut Folder) -> tables::Result<()> {
-        let mut row = row(
-            folder,
-            self.table,
-            self.zero.saturating_add_unsigned(loss.ns),
-        )?;
+        let Self(table) = self;
+        let mut row = table.row_at(folder, loss.ns)?;
         row.integer(loss.cpu.into());
         row.integer(loss.until.saturating_sub(loss.ns));
         row.integer(loss.events);

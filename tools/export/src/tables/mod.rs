@@ -8,6 +8,7 @@ mod events;
 mod files;
 mod interrupts;
 mod losses;
+mod made;
 mod paths;
 mod samples;
 mod threads;
@@ -35,7 +36,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use store::Trace;
 use symbols::Symbols;
-use tables::{Column, ColumnKind, Folder, Row, Rows, TableId};
+use tables::{Folder, Row, Rows, TableId};
 use terminal::{progress, say};
 use threads::Threads;
 
@@ -163,35 +164,6 @@ fn epoch(clock: &Clock, ticks: u64) -> i64 {
     i64::try_from(clock.since_epoch(ticks)).unwrap_or(i64::MAX)
 }
 
-/// Columns of a row's thread.
-const THREAD: [(&str, ColumnKind); 3] = [
-    ("tid", ColumnKind::INT),
-    ("pid", ColumnKind::INT),
-    ("comm", ColumnKind::Text),
-];
-
-/// Announces a table made from several events. Its columns follow the time and the CPU. If the table stays
-/// empty, it has a file for the day of `begin`.
-fn made<'c>(
-    folder: &mut Folder,
-    name: &str,
-    columns: impl IntoIterator<Item = (&'c str, ColumnKind)>,
-    begin: i64,
-) -> tables::Result<TableId> {
-    let place = [
-        ("time", ColumnKind::Time),
-        ("ns", ColumnKind::Clock),
-        ("cpu", ColumnKind::INT),
-    ];
-    let columns = place.into_iter().chain(columns);
-    let columns: Vec<_> = columns
-        .map(|(name, kind)| Column::new(name, kind))
-        .collect();
-    let table = folder.table(name, &columns);
-    folder.open(table, begin)?;
-    Ok(table)
-}
-
 /// Begins a row with its time.
 fn row(folder: &mut Folder, table: TableId, ns: i64) -> tables::Result<Row<'_>> {
     let mut row = folder.row(table, ns)?;
@@ -209,7 +181,7 @@ struct Writer {
     files: Option<FileTable>,
     interrupts: Option<InterruptTable>,
     samples: Option<Samples>,
-    losses: LossTable,
+    losses: Option<LossTable>,
 }
 
 impl Writer {
@@ -263,9 +235,11 @@ impl Format for Writer {
     }
 
     fn loss(&mut self, loss: &Loss, _out: &mut dyn Write) -> io::Result<()> {
-        self.losses
-            .loss(loss, &mut self.folder)
-            .map_err(io::Error::other)
+        let Some(losses) = &self.losses else {
+            return Ok(());
+        };
+        let added = losses.loss(loss, &mut self.folder);
+        added.map_err(io::Error::other)
     }
 
     fn span(&mut self, span: &Span, schedule: &Schedule, _out: &mut dyn Write) -> io::Result<()> {

@@ -2,13 +2,13 @@
 
 //! `samples`: a row for each sample of a profile, with the names of functions.
 
-use super::{epoch, made, row, THREAD};
+use super::made::{Made, CPU, THREAD};
 use crate::format::Now;
 use analysis::{Catalogue, EventKey, Named, Sampled};
-use ctf::{Clock, Event};
+use ctf::Event;
 use std::collections::HashSet;
 use symbols::Symbols;
-use tables::{ColumnKind, Folder, TableId};
+use tables::{ColumnKind, Folder};
 
 /// Columns after the place and the thread.
 const COLUMNS: [(&str, ColumnKind); 3] = [
@@ -20,10 +20,9 @@ const COLUMNS: [(&str, ColumnKind); 3] = [
 
 /// The table.
 pub struct Samples {
-    clock: Clock,
     symbols: Symbols,
     events: Vec<Sampled>,
-    table: TableId,
+    table: Made,
     /// Buffer for the functions of a sample.
     stack: Vec<Named>,
 }
@@ -42,12 +41,10 @@ impl Samples {
         if events.is_empty() {
             return Ok(None);
         }
-        let table = made(folder, "samples", THREAD.into_iter().chain(COLUMNS), begin)?;
-        if !folder.wants(table) {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            clock: catalogue.metadata().clock,
+        let columns = [CPU].into_iter().chain(THREAD).chain(COLUMNS);
+        let clock = catalogue.metadata().clock;
+        let table = Made::new("samples", columns, clock, folder, begin)?;
+        Ok(table.map(|table| Self {
             symbols: symbols(),
             events,
             table,
@@ -68,7 +65,7 @@ impl Samples {
         };
         let tid = now.tid();
         sampled.stack(&mut self.symbols, event, tid, now.ns, &mut self.stack);
-        let mut row = row(folder, self.table, epoch(&self.clock, event.timestamp))?;
+        let mut row = self.table.row(folder, event.timestamp)?;
         row.integer(now.cpu.into());
         row.number(tid);
         row.number(now.task.and_then(|task| task.process));

@@ -2,24 +2,22 @@
 
 //! Activities of threads: `slices` on CPUs, `wakeups` until a thread ran, `offcpu` with the kind of wait.
 
-use super::{epoch, made, row, THREAD};
+use super::made::{Made, CPU, THREAD};
 use analysis::schedule::{Schedule, Span};
 use analysis::schedule_events::Activity;
 use analysis::schedule_events::Left;
 use analysis::{key, Catalogue, EventKey};
-use ctf::Clock;
 use std::collections::HashSet;
-use tables::{ColumnKind, Folder, TableId};
+use tables::{ColumnKind, Folder};
 
 /// Duration: the last common column of the three tables.
 const DURATION: (&str, ColumnKind) = ("duration_ns", ColumnKind::LONG);
 
 /// The tables.
 pub struct Threads {
-    clock: Clock,
-    slices: TableId,
-    wakeups: Option<TableId>,
-    offcpu: TableId,
+    slices: Option<Made>,
+    wakeups: Option<Made>,
+    offcpu: Option<Made>,
 }
 
 impl Threads {
@@ -37,15 +35,19 @@ impl Threads {
         if !has("sched_switch") {
             return Ok(None);
         }
+        let clock = catalogue.metadata().clock;
         let mut table = |name, last: Option<(&str, ColumnKind)>| {
-            let columns = THREAD.into_iter().chain([DURATION]).chain(last);
-            made(folder, name, columns, begin)
+            let columns = [CPU].into_iter().chain(THREAD);
+            let columns = columns.chain([DURATION]).chain(last);
+            Made::new(name, columns, clock, folder, begin)
         };
         let is_woken = has("sched_waking") || has("sched_wakeup");
         Ok(Some(Self {
-            clock: catalogue.metadata().clock,
             slices: table("slices", Some(("is_complete", ColumnKind::Flag)))?,
-            wakeups: is_woken.then(|| table("wakeups", None)).transpose()?,
+            wakeups: match is_woken {
+                true => table("wakeups", None)?,
+                false => None,
+            },
             offcpu: table("offcpu", Some(("state", ColumnKind::Text)))?,
         }))
     }
@@ -59,22 +61,23 @@ impl Threads {
         folder: &mut Folder,
     ) -> tables::Result<()> {
         let (table, state) = match span.state {
-            Activity::Running if span.tid != 0 => (self.slices, None),
+            Activity::Running if span.tid != 0 => (&self.slices, None),
             _ if !span.is_complete => return Ok(()),
             Activity::Running => return Ok(()),
-            Activity::Runnable { woken: true } => match (self.wakeups, span.cpu) {
-                (Some(wakeups), Some(_)) => (wakeups, None),
-                _ => return Ok(()),
-            },
-            Activity::Runnable { woken: false } => (self.offcpu, Some("preempted")),
-            Activity::Blocked(left) => (self.offcpu, Some(Left::NAMES[left.way()].0)),
+            Activity::Runnable { woken: true } if span.cpu.is_none() => return Ok(()),
+            Activity::Runnable { woken: true } => (&self.wakeups, None),
+            Activity::Runnable { woken: false } => (&self.offcpu, Some("preempted")),
+            Activity::Blocked(left) => (&self.offcpu, Some(Left::NAMES[left.way()].0)),
         };
-        let mut row = row(folder, table, epoch(&self.clock, span.from))?;
+        let Some(table) = table else {
+            return Ok(());
+        };
+        let mut row = table.row(folder, span.from)?;
         row.number(span.cpu.map(|cpu| schedule.number(cpu).into()));
         row.integer(span.tid as u64);
         row.number(schedule.process(span.tid));
         row.text(schedule.comm(span.tid));
-        row.integer(self.clock.nanoseconds(span.ticks()));
+        row.integer(table.nanoseconds(span.ticks()));
         match state {
             Some(state) => row.text(Some(state.as_bytes())),
             None => row.integer(span.is_complete.into()),

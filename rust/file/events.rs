@@ -289,7 +289,7 @@ impl TextFile for OneTrigger {
             return session.set_hist(&one.event, input, rights);
         }
         let is_it = |event: &Event| event.id() == one.event.id();
-        session.trigger_events("trigger", is_it, input, rights)
+        session.trigger_events("trigger", is_it, None, input, rights)
     }
 }
 

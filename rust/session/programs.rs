@@ -181,8 +181,8 @@ impl Sessions {
 }
 
 impl Session {
-    /// Enables those of the new events that the patterns of a channel pick, and records the enabled ones. On failure
-    /// nothing changes. May sleep.
+    /// Enables those of the new events that the patterns of a channel pick, sets the triggers of patterns at the events, and
+    /// records the enabled ones. On failure no event is enabled. May sleep.
     fn programs_came(&self, new: &[RegisteredEvent]) -> Result {
         if new.is_empty() {
             return Ok(());
@@ -190,7 +190,8 @@ impl Session {
         let _control = self.control.lock();
         let mut enabled = KVVec::new();
         let picked = self.enable_programs(new, &mut enabled);
-        picked.and_then(|()| self.record_all()).inspect_err(|_| {
+        let triggered = picked.and_then(|()| self.trigger_programs(new));
+        triggered.and_then(|()| self.record_all()).inspect_err(|_| {
             let mut state = self.state.lock();
             for &(at, index) in &enabled {
                 let channel = state.settings.channels_mut().nth(at);
@@ -221,7 +222,7 @@ impl Session {
     }
 
     /// Whether an event that is absent must stay the same event: it is enabled by more than a pattern, or has a filter, a
-    /// trigger or a map.
+    /// trigger of its own, or a map.
     fn needs(&self, event: &Event) -> bool {
         let is_chosen = {
             let state = self.state.lock();
@@ -231,6 +232,6 @@ impl Session {
                 is_enabled || channel.filters.get(event.id()).is_some()
             })
         };
-        is_chosen || self.has_trigger(event) || self.has_map(event)
+        is_chosen || self.has_own_trigger(event) || self.has_map(event)
     }
 }

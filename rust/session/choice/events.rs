@@ -163,9 +163,10 @@ impl Session {
         Ok(())
     }
 
-    /// Removes a deleted event from all settings.
+    /// Removes a deleted event from all settings, and its triggers.
     pub(in crate::session) fn forget(&self, event: &Event) {
         let _control = self.control.lock();
+        self.forget_triggers(event);
         let mut state = self.state.lock();
         state
             .settings

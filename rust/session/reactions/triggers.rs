@@ -6,68 +6,104 @@
 //! all sessions share executes the requests of triggers. It calls a session without any lock held: a start and
 //! a stop take `control`, and a change of triggers waits for running probes with `control` held.
 
+use super::standing::StandingTrigger;
 use crate::event::Event;
-use crate::input::hist::HIST;
+use crate::input::filter::error::Error as WrongFilter;
+use crate::input::filter::parse::Parser;
 use crate::input::pattern::Pattern;
-use crate::input::trigger as input;
-use crate::input::trigger::Action;
+use crate::input::trigger::{Action, TriggerFilter, TriggerLine};
 use crate::probe::builtin::Builtin;
 use crate::probe::filter::Refusal;
 use crate::probe::trigger::{self, Trigger};
 use crate::probe::Probe;
 use crate::session::choice::patterns::matches;
-use crate::session::{Session, Sessions};
+use crate::session::{RegisteredEvent, Session, Sessions};
 use crate::source::attached::AttachedProbes;
 use crate::source::probe_list::NewProbe;
 use crate::source::sampled::Frequency;
-use crate::sys::debugfs::text::{Text, TextChanges};
+use crate::sys::debugfs::text::TextChanges;
 use crate::sys::privilege::{self, Rights};
 use crate::sys::signal;
 use crate::sys::work::Ask;
-use core::fmt::Write;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// Maximum number of triggers of a session.
 const MAX_TRIGGERS: usize = 8192;
 
-/// Triggers, in the order of their definition. The list is replaced, never changed, so a reader sees a
-/// consistent list.
-pub(in crate::session) struct Triggers(KVVec<Placed>);
+/// Triggers, in the order of their definition. The lists are replaced, never changed, so a reader sees
+/// consistent lists.
+pub(in crate::session) struct Triggers {
+    /// The triggers at events.
+    pub(super) placed: KVVec<Placed>,
+    /// The triggers for events of programs that are registered later.
+    pub(super) standing: KVVec<Arc<StandingTrigger>>,
+}
 
 /// A trigger and its event.
-struct Placed {
-    event: Arc<Event>,
-    trigger: Arc<Trigger>,
+pub(super) struct Placed {
+    pub(super) event: Arc<Event>,
+    pub(super) trigger: Arc<Trigger>,
 }
 
 impl Triggers {
     /// An empty list.
-    pub(in crate::session) const NONE: Self = Self(KVVec::new());
+    pub(in crate::session) const NONE: Self = Self {
+        placed: KVVec::new(),
+        standing: KVVec::new(),
+    };
 
-    fn of<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Trigger> {
+    fn len(&self) -> usize {
+        self.placed.len() + self.standing.len()
+    }
+
+    pub(super) fn of<'a>(&'a self, event: &'a Event) -> impl Iterator<Item = &'a Trigger> {
         let at_event = self
-            .0
+            .placed
             .iter()
             .filter(|placed| placed.event.id() == event.id());
         at_event.map(|placed| &*placed.trigger)
     }
 
-    /// These triggers except the ones that `drops` selects, followed by `more`.
-    fn changed(&self, more: &[Placed], drops: impl Fn(&Placed) -> bool) -> Result<Self> {
-        let mut triggers = KVVec::with_capacity(self.0.len() + more.len(), GFP_KERNEL)?;
-        let kept = self.0.iter().filter(|placed| !drops(placed));
+    /// Whether a standing trigger would set this one again.
+    pub(super) fn is_standing(&self, placed: &Placed) -> bool {
+        let mut standing = self.standing.iter();
+        standing.any(|standing| {
+            standing.picks(&placed.event)
+                && standing
+                    .trigger()
+                    .is_ok_and(|trigger| placed.trigger.does(&trigger))
+        })
+    }
+
+    /// These triggers except the ones that `drops` and `ends` select, followed by `more` and `standing`.
+    fn changed(
+        &self,
+        more: &[Placed],
+        standing: Option<&Arc<StandingTrigger>>,
+        drops: impl Fn(&Placed) -> bool,
+        ends: impl Fn(&StandingTrigger) -> bool,
+    ) -> Result<Self> {
+        let mut changed = Self {
+            placed: KVVec::with_capacity(self.placed.len() + more.len(), GFP_KERNEL)?,
+            standing: KVVec::with_capacity(self.standing.len() + 1, GFP_KERNEL)?,
+        };
+        let kept = self.placed.iter().filter(|placed| !drops(placed));
         for Placed { event, trigger } in Iterator::chain(kept, more) {
             let (event, trigger) = (event.clone(), trigger.clone());
-            triggers.push(Placed { event, trigger }, GFP_KERNEL)?;
+            changed.placed.push(Placed { event, trigger }, GFP_KERNEL)?;
         }
-        Ok(Self(triggers))
+        let kept = self.standing.iter().filter(|standing| !ends(standing));
+        for standing in Iterator::chain(kept, standing) {
+            changed.standing.push(standing.clone(), GFP_KERNEL)?;
+        }
+        Ok(changed)
     }
 
     /// Detaches the probes of all triggers that are not in this list, and waits until none of them runs. May sleep.
     fn keep(&self, probes: &mut AttachedProbes) {
         probes.keep(|probe| {
-            let mut triggers = self.0.iter().map(|known| &known.trigger);
+            let mut triggers = self.placed.iter().map(|known| &known.trigger);
             // A loop in a loop. It must end, whatever signals there are.
             let _ = signal::go_on();
             let wanted = probe.trigger();
@@ -91,8 +127,8 @@ impl Placed {
 }
 
 impl Session {
-    /// Sets a trigger at the events that match `pattern`, or removes it (`!`). See
-    /// [`trigger_events`](Self::trigger_events).
+    /// Sets a trigger at the events that match `pattern`, or removes it (`!`). If the pattern is one of programs' events,
+    /// the trigger is also set at those that are registered later. See [`trigger_events`](Self::trigger_events).
     pub(crate) fn set_trigger(
         &self,
         file: &str,
@@ -100,7 +136,7 @@ impl Session {
         trigger: &str,
         rights: Rights,
     ) -> Result {
-        let pattern = Pattern::parse(pattern);
+        let (text, pattern) = (pattern, Pattern::parse(pattern));
         if !pattern.enables {
             return Err(self.refuse(fmt!(
                 "{file}: write '!' before the action to delete, not before the pattern"
@@ -108,17 +144,20 @@ impl Session {
         }
         self.ask_for(file, &pattern, rights)?;
         let is_picked = |event: &Event| matches(&pattern, event);
-        self.trigger_events(file, is_picked, trigger, rights)
+        let standing = pattern.is_of_programs().then_some(text);
+        self.trigger_events(file, is_picked, standing, trigger, rights)
     }
 
     /// Sets a trigger at the events that `pick` selects, or removes it (`!`), in one step. If there are several
-    /// events, the trigger is set at those that have the fields of its filter; there must be at least one. On
+    /// events, the trigger is set at those that have the fields of its filter; there must be at least one. With the
+    /// pattern `standing`, the trigger also stands for events that are registered later, and there need not be one. On
     /// failure nothing changes. Errors: `EEXIST` if there is a trigger with the same effect, `ENOENT` if there
     /// is none to remove, `EPERM` if the event is perf's, `ENOSPC` if there are too many triggers. May sleep.
     pub(crate) fn trigger_events(
         &self,
         file: &str,
         pick: impl Fn(&Event) -> bool,
+        standing: Option<&str>,
         text: &str,
         rights: Rights,
     ) -> Result {
@@ -126,32 +165,40 @@ impl Session {
         let wrong = |shown: core::fmt::Arguments<'_>| {
             self.refuse(fmt!("{file}: the trigger is wrong\n{shown}"))
         };
-        let mut parsed = input::TriggerLine::parse(text)
+        let mut parsed = TriggerLine::parse(text)
             .map_err(|error| wrong(format_args!("{}", error.shown(text))))?;
         // The session's own name has the same meaning as no name.
         parsed.session = parsed.session.filter(|name| *name != self.name());
-        if !self.available().known().any(|event| pick(event)) {
+        let is_present = self.available().known().any(|event| pick(event));
+        if !is_present && standing.is_none() {
             return Err(self.refuse(fmt!("{file}: the pattern matches no event")));
         }
         let _control = self.control.lock();
         let known = self.triggers();
+        let stands =
+            |known: &StandingTrigger| standing.is_some_and(|pattern| known.does(pattern, &parsed));
         if parsed.removes {
             let goes = |placed: &Placed| pick(&placed.event) && placed.trigger.does(&parsed);
-            if !known.0.iter().any(goes) {
+            if !known.placed.iter().any(goes) && !known.standing.iter().any(|known| stands(known)) {
                 self.refuse(fmt!("{file}: there is no such trigger"));
                 return Err(ENOENT);
             }
-            self.replace_triggers(Arc::new(known.changed(&[], goes)?, GFP_KERNEL)?);
+            let kept = known.changed(&[], None, goes, stands)?;
+            self.replace_triggers(Arc::new(kept, GFP_KERNEL)?);
             return Ok(());
+        }
+        if known.standing.iter().any(|known| stands(known)) {
+            self.refuse(fmt!(
+                "{file}: the pattern already has a trigger with this action"
+            ));
+            return Err(EEXIST);
         }
         self.must_take_triggers(file, &parsed)?;
         let (mut new, mut refusal) = (KVVec::new(), None);
         self.for_each_picked(pick, |event| {
             self.check_rights(event, rights)?;
-            let filter = parsed.filter;
-            let filter = filter.map(|filter| event.filter(filter.expression, filter.at, rights));
-            let filter = match filter.transpose() {
-                Ok(filter) => filter,
+            let placed = match self.placed(event, &parsed, rights) {
+                Ok(placed) => placed,
                 Err(Refusal::Memory) => return Err(ENOMEM),
                 Err(refused) => {
                     refusal.get_or_insert(refused);
@@ -165,24 +212,23 @@ impl Session {
                 ));
                 return Err(EEXIST);
             }
-            let services = trigger::Services {
-                stopper: self.stopper.clone(),
-                builtins: self.builtins.clone(),
-                worker: self.shared.worker.clone(),
-                closed: self.closed.clone(),
-            };
-            if known.0.len() + new.len() >= MAX_TRIGGERS {
-                self.refuse(fmt!(
-                    "{file}: the session would have more than {MAX_TRIGGERS} triggers, which is the limit"
-                ));
-                return Err(ENOSPC);
-            }
-            let trigger = Trigger::new(&parsed, filter, services)?;
-            let event = event.clone();
-            Ok(new.push(Placed { event, trigger }, GFP_KERNEL)?)
+            Ok(new.push(placed, GFP_KERNEL)?)
         })?;
+        if known.len() + new.len() + usize::from(standing.is_some()) > MAX_TRIGGERS {
+            self.refuse(fmt!(
+                "{file}: the session would have more than {MAX_TRIGGERS} triggers, which is the limit"
+            ));
+            return Err(ENOSPC);
+        }
         match refusal {
             _ if !new.is_empty() => {}
+            None if !is_present => {
+                // Without an event, only the form of the filter can be checked.
+                let wrong_filter = parsed.filter.and_then(first_error);
+                if let Some(error) = wrong_filter {
+                    return Err(wrong(format_args!("{}", error.shown(text))));
+                }
+            }
             Some(Refusal::Wrong(error)) => {
                 return Err(wrong(format_args!("{}", error.shown(text))));
             }
@@ -192,11 +238,77 @@ impl Session {
                 )))
             }
         }
-        let triggers = Arc::new(known.changed(&new, |_| false)?, GFP_KERNEL)?;
+        let standing = standing.map(|pattern| StandingTrigger::new(pattern, &parsed, rights));
+        self.add_triggers(known, &new, standing.transpose()?.as_ref(), parsed.action)
+    }
+
+    /// Sets the standing triggers at new events. A trigger whose filter does not fit an event is not set there. On failure
+    /// nothing changes. `control` must be held. May sleep.
+    pub(in crate::session) fn trigger_programs(&self, events: &[RegisteredEvent]) -> Result {
+        for standing in &self.triggers().standing {
+            let Ok(parsed) = standing.trigger() else {
+                continue;
+            };
+            let known = self.triggers();
+            let mut new = KVVec::new();
+            for RegisteredEvent { event, .. } in events {
+                let has_it = || known.of(event).any(|trigger| trigger.does(&parsed));
+                if !standing.picks(event) || has_it() {
+                    continue;
+                }
+                match self.placed(event, &parsed, standing.rights()) {
+                    Ok(placed) => new.push(placed, GFP_KERNEL)?,
+                    Err(Refusal::Memory) => return Err(ENOMEM),
+                    Err(Refusal::Wrong(_) | Refusal::TooLong) => {}
+                }
+            }
+            if known.len() + new.len() > MAX_TRIGGERS {
+                return Err(ENOSPC);
+            }
+            if !new.is_empty() {
+                self.add_triggers(known, &new, None, parsed.action)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A trigger at an event, not attached, for a file with these rights. May sleep.
+    fn placed(
+        &self,
+        event: &Arc<Event>,
+        parsed: &TriggerLine<'_>,
+        rights: Rights,
+    ) -> Result<Placed, Refusal> {
+        let filter = parsed.filter;
+        let filter = filter.map(|filter| event.filter(filter.expression, filter.at, rights));
+        let services = trigger::Services {
+            stopper: self.stopper.clone(),
+            builtins: self.builtins.clone(),
+            worker: self.shared.worker.clone(),
+            closed: self.closed.clone(),
+        };
+        let trigger = Trigger::new(parsed, filter.transpose()?, services);
+        Ok(Placed {
+            event: event.clone(),
+            trigger: trigger.map_err(|_| Refusal::Memory)?,
+        })
+    }
+
+    /// Attaches `new` triggers with this action, and adds them and a standing one to the `known`. On failure nothing
+    /// changes. `control` must be held. May sleep.
+    fn add_triggers(
+        &self,
+        known: Arc<Triggers>,
+        new: &[Placed],
+        standing: Option<&Arc<StandingTrigger>>,
+        action: Action,
+    ) -> Result {
+        let triggers = known.changed(new, standing, |_| false, |_| false)?;
+        let triggers = Arc::new(triggers, GFP_KERNEL)?;
         // Done before the first event fires, so that a stop by the trigger has an effect.
         if let Some((trace, recording)) = self.active() {
             recording.arm()?;
-            if let Some(builtin) = trigger::builtin(parsed.action) {
+            if let Some(builtin) = trigger::builtin(action) {
                 self.begin_builtin(builtin, &trace, &recording);
             }
         }
@@ -217,7 +329,7 @@ impl Session {
     }
 
     /// Checks that the session that a parsed trigger names exists.
-    fn must_take_triggers(&self, file: &str, parsed: &input::TriggerLine<'_>) -> Result {
+    fn must_take_triggers(&self, file: &str, parsed: &TriggerLine<'_>) -> Result {
         let sessions = self.shared.worker.data().get_arc();
         let is_there = |name| sessions.is_some_and(|sessions| sessions.find(name).is_some());
         match parsed.session {
@@ -253,25 +365,46 @@ impl Session {
     }
 
     /// The triggers.
-    fn triggers(&self) -> Arc<Triggers> {
+    pub(super) fn triggers(&self) -> Arc<Triggers> {
         self.state.lock().triggers.clone()
     }
 
-    /// Whether an event has a trigger.
-    pub(in crate::session) fn has_trigger(&self, event: &Event) -> bool {
-        self.triggers().of(event).next().is_some()
+    /// Whether an event has a trigger that no standing one would set again.
+    pub(in crate::session) fn has_own_trigger(&self, event: &Event) -> bool {
+        let triggers = self.triggers();
+        let mut placed = triggers.placed.iter();
+        placed.any(|placed| placed.event.id() == event.id() && !triggers.is_standing(placed))
     }
 
-    /// Number of triggers.
+    /// Removes the triggers of a deleted event. Without memory they stay, and never fire. `control` must be held. May
+    /// sleep.
+    pub(in crate::session) fn forget_triggers(&self, event: &Event) {
+        let known = self.triggers();
+        if known.of(event).next().is_none() {
+            return;
+        }
+        let goes = |placed: &Placed| placed.event.id() == event.id();
+        if let Ok(kept) = known.changed(&[], None, goes, |_| false) {
+            if let Ok(kept) = Arc::new(kept, GFP_KERNEL) {
+                self.replace_triggers(kept);
+            }
+        }
+    }
+
+    /// Number of triggers, those included that stand for later events.
     pub(crate) fn trigger_count(&self) -> usize {
-        self.triggers().0.len()
+        self.triggers().len()
     }
 
     /// The built-in events that triggers record.
     pub(in crate::session) fn builtins_of_triggers(&self) -> impl Iterator<Item = Builtin> {
         let triggers = self.triggers();
         Builtin::ALL.into_iter().filter(move |wanted| {
-            let mut actions = triggers.0.iter().map(|placed| placed.trigger.action());
+            let placed = triggers.placed.iter();
+            let placed = placed.map(|placed| placed.trigger.action());
+            let standing = triggers.standing.iter().map(|standing| standing.trigger());
+            let standing = standing.flatten().map(|trigger| trigger.action);
+            let mut actions = Iterator::chain(placed, standing);
             actions.any(|action| trigger::builtin(action) == Some(*wanted))
         })
     }
@@ -283,7 +416,7 @@ impl Session {
             let _control = self.control.lock();
             any = self.finish_stopped();
         }
-        for Placed { trigger, .. } in &self.triggers().0 {
+        for Placed { trigger, .. } in &self.triggers().placed {
             any |= trigger.serve(|| {
                 let other = trigger.session();
                 let other = other.map(|name| sessions.find(name).ok_or(ENOENT));
@@ -315,68 +448,12 @@ impl Session {
     pub(crate) fn trigger_changes(&self) -> &TextChanges {
         &self.trigger_changes
     }
-
-    /// Writes the triggers and histograms of an event, one per line, in the form in which they can be set again.
-    pub(crate) fn write_triggers_of(&self, event: &Event, out: &mut Text) -> Result {
-        let has_hists = self.write_hist_lines(event, out)?;
-        let triggers = self.triggers();
-        let mut of_event = triggers.of(event).peekable();
-        if of_event.peek().is_none() && !has_hists {
-            // The text that ftrace shows if an event has no trigger.
-            out.write_str("# Available triggers:\n#")?;
-            let mut actions = Action::ALL.into_iter();
-            actions.try_for_each(|action| write!(out, " {}", action.name()))?;
-            writeln!(out, " {HIST}")?;
-        }
-        of_event.try_for_each(|trigger| writeln!(out, "{trigger}"))?;
-        Ok(())
-    }
-
-    /// Writes all triggers, each after its event.
-    pub(crate) fn write_triggers(&self, out: &mut Text) -> Result {
-        for Placed { event, trigger } in &self.triggers().0 {
-            let (subsystem, name) = (event.subsystem(), event.name());
-            writeln!(out, "{subsystem}:{name} {}", **trigger)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the counters of the triggers: a line of names, and a line for each trigger.
-    pub(crate) fn write_triggered(&self, out: &mut Text) -> Result {
-        out.write_str("fired merged failed time pid comm event trigger\n")?;
-        for Placed { event, trigger } in &self.triggers().0 {
-            let counts = trigger.counts();
-            writeln!(
-                out,
-                "{} {} {} {} {} {} {}:{} {}",
-                counts.fired,
-                counts.merged,
-                counts.failed,
-                counts.time,
-                counts.pid,
-                Word(&counts.comm),
-                event.subsystem(),
-                event.name(),
-                **trigger
-            )?;
-        }
-        Ok(())
-    }
 }
 
-/// A text as one word: a character that would end the word, or that has no picture, is `\ooo`, as in /proc/mounts.
-/// An empty text is `-`.
-struct Word<'a>(&'a [u8]);
-
-impl core::fmt::Display for Word<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let mut bytes = self.0.iter().take_while(|byte| **byte != 0).peekable();
-        if bytes.peek().is_none() {
-            return f.write_char('-');
-        }
-        bytes.try_for_each(|byte| match byte {
-            b'!'..=b'~' if *byte != b'\\' => f.write_char((*byte).into()),
-            _ => write!(f, "\\{byte:03o}"),
-        })
-    }
+/// The first error in the form of a filter.
+fn first_error(filter: TriggerFilter<'_>) -> Option<WrongFilter> {
+    let mut elements = Parser::new(filter.expression);
+    let error = elements.find_map(|element| element.err())?;
+    let at = error.at + filter.at;
+    Some(WrongFilter { at, ..error })
 }

@@ -42,8 +42,9 @@ pub(crate) struct Trigger {
     fired: SharedWord,
     /// Time of the last firing, in nanoseconds of the monotonic clock.
     time: SharedWord,
-    /// Process of the last firing that requested an action: its id, and the name of its thread.
+    /// Process and thread of the last firing that requested an action: their ids, and the thread's name.
     pid: SharedWord,
+    tid: SharedWord,
     comm: [SharedWord; 2],
     /// Firings while one was pending.
     merged: SharedWord,
@@ -84,7 +85,9 @@ pub(crate) struct Counts {
     pub(crate) time: u64,
     /// Process of the last firing; 0 before the first one, and for markers and stacks, whose records name it.
     pub(crate) pid: u64,
-    /// Name of its thread, padded with NUL.
+    /// Its thread; 0 when there is no process.
+    pub(crate) tid: u64,
+    /// Name of the thread, padded with NUL.
     pub(crate) comm: [u8; 16],
 }
 
@@ -116,6 +119,7 @@ impl Trigger {
             fired: SharedWord::new(0),
             time: SharedWord::new(0),
             pid: SharedWord::new(0),
+            tid: SharedWord::new(0),
             comm: [const { SharedWord::new(0) }; 2],
             merged: SharedWord::new(0),
             failed: SharedWord::new(0),
@@ -194,6 +198,7 @@ impl Trigger {
             return self.pending.store(0);
         }
         self.pid.store(Context::Pid.number(&now).unwrap_or(0));
+        self.tid.store(Context::Tid.number(&now).unwrap_or(0));
         let comm = u128::from_le_bytes(Context::Comm.text().unwrap_or_default());
         self.comm[0].store(comm as u64);
         self.comm[1].store((comm >> u64::BITS) as u64);
@@ -262,6 +267,7 @@ impl Trigger {
             failed: self.failed.load(),
             time: self.time.load(),
             pid: self.pid.load(),
+            tid: self.tid.load(),
             comm: (u128::from(self.comm[1].load()) << u64::BITS | u128::from(self.comm[0].load()))
                 .to_le_bytes(),
         }

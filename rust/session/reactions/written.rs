@@ -45,17 +45,18 @@ impl Session {
 
     /// Writes the counters of the triggers: a line of names, and a line for each trigger.
     pub(crate) fn write_triggered(&self, out: &mut Text) -> Result {
-        out.write_str("fired merged failed time pid comm event trigger\n")?;
+        out.write_str("fired merged failed time pid tid comm event trigger\n")?;
         for Placed { event, trigger } in &self.triggers().placed {
             let counts = trigger.counts();
             writeln!(
                 out,
-                "{} {} {} {} {} {} {}:{} {}",
+                "{} {} {} {} {} {} {} {}:{} {}",
                 counts.fired,
                 counts.merged,
                 counts.failed,
                 counts.time,
                 counts.pid,
+                counts.tid,
                 Word(&counts.comm),
                 event.subsystem(),
                 event.name(),

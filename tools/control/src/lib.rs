@@ -26,5 +26,5 @@ pub use live::LiveTrace;
 pub use session::{FunctionSet, Session, TaskSet};
 pub use settings::{BufferSize, Mode, Settings, TEXTS};
 pub use tracer::{usual_place, OnClose, Tracer, Waiting, DEBUGFS, DEFAULT_SESSION, FIRST_CHANNEL};
-pub use triggered::{Trigger, Triggered};
+pub use triggered::{Firing, Trigger, Triggered};
 pub use unwind::{Unwind, WantedTable};

@@ -22,12 +22,25 @@ pub struct Triggered {
 pub struct Trigger {
     /// The number of times that it fired.
     pub fired: u64,
-    /// The process of the last time, and the name of its thread. [`None`]: no process is known.
-    pub process: Option<(u32, String)>,
+    /// The last time, if it is known.
+    pub last: Option<Firing>,
     /// The event, as `sys:event`.
     pub event: String,
     /// The trigger, as the user wrote it.
     pub text: String,
+}
+
+/// A time at which a trigger fired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Firing {
+    /// Nanoseconds of the monotonic clock.
+    pub time: u64,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// Name of the thread.
+    pub comm: String,
 }
 
 impl Triggered {
@@ -82,14 +95,20 @@ fn parse(text: &str) -> Option<Vec<Trigger>> {
     let names: Vec<_> = lines.next()?.split(' ').collect();
     let place = |name| names.iter().position(|known| *known == name);
     let (fired, event, trigger) = (place("fired")?, place("event")?, place("trigger")?);
-    let (pid, comm) = (place("pid")?, place("comm")?);
+    let (time, pid, tid) = (place("time")?, place("pid")?, place("tid")?);
+    let comm = place("comm")?;
     let row = |line: &str| {
         let values: Vec<_> = line.splitn(names.len(), ' ').collect();
-        let pid = values.get(pid)?.parse().ok()?;
-        let comm = values.get(comm)?;
+        let comm = *values.get(comm)?;
+        let last = Firing {
+            time: values.get(time)?.parse().ok()?,
+            pid: values.get(pid)?.parse().ok()?,
+            tid: values.get(tid)?.parse().ok()?,
+            comm: name(comm),
+        };
         Some(Trigger {
             fired: values.get(fired)?.parse().ok()?,
-            process: (*comm != NONE).then(|| (pid, name(comm))),
+            last: (comm != NONE).then_some(last),
             event: (*values.get(event)?).to_owned(),
             text: (*values.get(trigger)?).to_owned(),
         })
@@ -103,30 +122,39 @@ mod tests {
 
     #[test]
     fn columns_go_by_their_names() {
-        let text = "more fired time pid comm event trigger\n\
-            7 2 99 8 a\\040\\134\\303\\244b s:e snapshot:3 if a == \"b c\"\n\
-            7 0 0 0 - s:e traceon\n";
+        let text = "more fired time pid tid comm event trigger\n\
+            7 2 99 8 9 a\\040\\134\\303\\244b s:e snapshot:3 if a == \"b c\"\n\
+            7 0 0 0 0 - s:e traceon\n";
         let expected = Trigger {
             fired: 2,
-            process: Some((8, "a \\äb".to_owned())),
+            last: Some(Firing {
+                time: 99,
+                pid: 8,
+                tid: 9,
+                comm: "a \\äb".to_owned(),
+            }),
             event: "s:e".to_owned(),
             text: "snapshot:3 if a == \"b c\"".to_owned(),
         };
         let other = Trigger {
             fired: 0,
-            process: None,
+            last: None,
             event: "s:e".to_owned(),
             text: "traceon".to_owned(),
         };
         assert_eq!(parse(text), Some(vec![expected, other]));
-        assert_eq!(parse("fired pid comm event trigger\n"), Some(vec![]));
+        assert_eq!(
+            parse("fired time pid tid comm event trigger\n"),
+            Some(vec![])
+        );
         for wrong in [
             "",
-            "fired pid comm event\n",
+            "fired time pid tid comm event\n",
             "fired event trigger\n1 s:e traceon\n",
-            "fired pid comm event trigger\nx 1 a s:e traceon\n",
-            "fired pid comm event trigger\n1 x a s:e traceon\n",
-            "fired pid comm event trigger\n1 1 a s:e\n",
+            "fired time pid comm event trigger\n1 1 1 a s:e traceon\n",
+            "fired time pid tid comm event trigger\nx 1 1 1 a s:e traceon\n",
+            "fired time pid tid comm event trigger\n1 1 x 1 a s:e traceon\n",
+            "fired time pid tid comm event trigger\n1 1 1 1 a s:e\n",
         ] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }

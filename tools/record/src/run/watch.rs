@@ -6,18 +6,21 @@ use crate::run::condition::{Condition, Conditions, Happened};
 use crate::run::kernel_log::KernelLog;
 use crate::run::map_limit::MapWatch;
 use anyhow::Context;
-use control::{Session, Trigger, Triggered};
+use control::{Firing, Session, Trigger, Triggered};
 use rtrace_input::trigger::Action;
+use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
-use terminal::printable;
+use system::time;
+use terminal::{date, printable};
 
 /// Watched sources: triggers, the kernel log and maps.
 #[derive(Debug)]
 pub struct Watch {
     session: Session,
     triggered: Option<Triggered>,
-    /// Number of snapshots that triggers requested and that were reported.
-    snapshots: u64,
+    /// How often triggers had requested a snapshot when that was last reported, by event and trigger. Events of programs
+    /// with different fields can have the same name: also by the number among the same ones.
+    requested: HashMap<(String, String, usize), u64>,
     log: Option<KernelLog>,
     maps: Option<MapWatch>,
 }
@@ -37,7 +40,7 @@ impl Watch {
         Ok(Self {
             session: session.clone(),
             triggered: has_events.then(|| Triggered::open(session)).transpose()?,
-            snapshots: 0,
+            requested: HashMap::new(),
             log: has_log.then(KernelLog::open).transpose()?,
             maps: (!limits.is_empty())
                 .then(|| MapWatch::new(limits, session))
@@ -56,7 +59,8 @@ impl Watch {
     /// Must be called just before the session starts. Earlier requests of its triggers do not count.
     pub fn begin(&mut self) -> anyhow::Result<()> {
         if let Some(triggered) = &mut self.triggered {
-            self.snapshots = asked(&triggered.read()?.unwrap_or_default()).1;
+            let triggers = triggered.read()?.unwrap_or_default();
+            self.requested(&triggers);
         }
         Ok(())
     }
@@ -92,10 +96,10 @@ impl Watch {
                     return Ok(Some(Happened::End(said(trigger))));
                 }
             }
-            let (last, snapshots) = asked(&triggers);
-            if snapshots > self.snapshots {
-                self.snapshots = snapshots;
-                return Ok(Some(Happened::Snapshot(last)));
+            let requested = self.requested(&triggers);
+            if !requested.is_empty() {
+                let what: Vec<_> = requested.iter().map(said).collect();
+                return Ok(Some(Happened::Snapshot(what.join(", "), requested)));
             }
         }
         if let Some(maps) = &mut self.maps {
@@ -122,6 +126,22 @@ impl Watch {
             }
         }
         Ok(None)
+    }
+
+    /// The triggers that requested a snapshot since the last call.
+    fn requested(&mut self, triggers: &[Trigger]) -> Vec<Trigger> {
+        let is_asking = |trigger: &&Trigger| action(trigger) == Some(Action::Snapshot);
+        let (mut requested, mut same) = (Vec::new(), HashMap::new());
+        for trigger in triggers.iter().filter(is_asking) {
+            let number = same.entry((&trigger.event, &trigger.text)).or_insert(0);
+            *number += 1;
+            let key = (trigger.event.clone(), trigger.text.clone(), *number);
+            let before = self.requested.insert(key, trigger.fired).unwrap_or(0);
+            if trigger.fired != before && trigger.fired > 0 {
+                requested.push(trigger.clone());
+            }
+        }
+        requested
     }
 }
 
@@ -154,7 +174,7 @@ impl Conditions {
             Some(Happened::End(what()))
         } else {
             let is_there = self.snapshot_on.iter().any(is_it);
-            is_there.then(|| Happened::Snapshot(what()))
+            is_there.then(|| Happened::Snapshot(what(), Vec::new()))
         }
     }
 }
@@ -167,26 +187,20 @@ fn action(trigger: &Trigger) -> Option<Action> {
     )
 }
 
-/// Number of snapshots that triggers requested, and the events that requested them.
-fn asked(triggers: &[Trigger]) -> (String, u64) {
-    let is_asking = |trigger: &&Trigger| action(trigger) == Some(Action::Snapshot);
-    let asking = triggers.iter().filter(is_asking);
-    let fired = asking.clone().map(|trigger| trigger.fired).sum();
-    let events: Vec<_> = asking
-        .filter(|trigger| trigger.fired > 0)
-        .map(said)
-        .collect();
-    (events.join(", "), fired)
-}
-
-/// The event of a trigger that fired, its filter, and the process that it fired in.
+/// The event of a trigger that fired, its filter, and by which thread it fired when.
 fn said(trigger: &Trigger) -> String {
     let mut said = trigger.event.clone();
     if let Some((_, filter)) = trigger.text.split_once(" if ") {
         said.extend([" if ", filter]);
     }
-    match &trigger.process {
-        Some((pid, comm)) => format!("{said}, by {} ({pid})", printable(comm)),
-        None => said,
+    let Some(last) = &trigger.last else {
+        return said;
+    };
+    let Firing { time, pid, tid, .. } = last;
+    said.push_str(&format!(", by {} ({pid})", printable(&last.comm)));
+    if pid != tid {
+        said.push_str(&format!(", thread {tid}"));
     }
+    let at = date::time_of_day(time::since_epoch(*time));
+    format!("{said}, at {at}")
 }

@@ -29,6 +29,7 @@ mod wakers;
 pub use aux::export as aux;
 pub use choice::Choice;
 pub use csv_row::CsvRow;
+pub use ftrace::Line;
 pub use nameless::Nameless;
 pub use names::save_names;
 pub use output::{Output, Target};

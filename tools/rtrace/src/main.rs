@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod cause;
 mod commands;
 mod complete;
 mod condition;
 mod definitions;
 mod failure;
+mod finder;
 mod newest;
 mod report;
 mod schema;

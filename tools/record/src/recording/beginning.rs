@@ -65,6 +65,7 @@ pub struct End {
 /// Waits for the end of the recording. If a condition ended it, reports the condition.
 pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Result<End> {
     let (happened, code) = next(run, over)?;
+    happened.iter().for_each(say);
     let waits_for_failure = options.conditions.until.iter().any(Condition::is_failure);
     Ok(End {
         code,
@@ -72,18 +73,13 @@ pub fn wait(options: &Record, run: &mut Run<'_>, over: impl AsFd) -> anyhow::Res
     })
 }
 
-/// Waits for the next event of a run. Reports and returns the condition that occurred, and returns the exit code if the
-/// run has ended.
+/// Waits for the next event of a run. Returns the condition that occurred, and the exit code if the run has ended.
 pub fn next(
     run: &mut Run<'_>,
     over: impl AsFd,
 ) -> anyhow::Result<(Option<Happened>, Option<Code>)> {
-    let (happened, code) = match run.next(over)? {
+    Ok(match run.next(over)? {
         RunEvent::Happened(happened) => (Some(happened), None),
         RunEvent::Ended(code) => (run.failure(code), Some(code)),
-    };
-    if let Some(happened) = &happened {
-        say(happened);
-    }
-    Ok((happened, code))
+    })
 }

@@ -29,13 +29,13 @@ use crate::session::temporary::Temporary;
 use anyhow::{bail, Context};
 use beginning::{begin, wait, Begun, End};
 use consumer::{Consumer, Sink, Source, State, Totals, Written};
-use control::{LiveTrace, Session};
+use control::{LiveTrace, Session, Trigger};
 use ctf::StreamName;
 use network::{Destination, Directory, Notice};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 use store::{maps, Claim, Output};
@@ -65,6 +65,8 @@ pub struct Record {
     pub symbols: bool,
     /// Whether debuginfod servers are asked for names that this machine does not know.
     pub debuginfod: bool,
+    /// The event in a snapshot that caused it, as text, if the snapshot has it.
+    pub cause: fn(&Path, &Trigger) -> anyhow::Result<Option<String>>,
     /// Whether losses are a failure.
     pub fail_on_loss: bool,
     /// The command to run, with its arguments; empty, if there is none.

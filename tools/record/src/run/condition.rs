@@ -5,7 +5,7 @@
 use crate::run::map_limit::MapLimit;
 use crate::run::slow::SlowCall;
 use crate::session::channels::Filter;
-use control::Session;
+use control::{Session, Trigger};
 use regex::Regex;
 use rtrace_input::caret::Caret;
 use rtrace_input::trigger::Action;
@@ -49,6 +49,8 @@ pub struct Conditions {
     pub snapshot_on: Vec<Condition>,
     /// Number of snapshots after which the recording ends.
     pub snapshots: Option<u64>,
+    /// The least time between two snapshots.
+    pub interval: Option<Duration>,
     /// Maximum duration of the recording.
     pub duration: Option<Duration>,
 }
@@ -209,13 +211,13 @@ fn set(
 pub enum Happened {
     /// The condition ends the recording.
     End(String),
-    /// The condition causes a snapshot.
-    Snapshot(String),
+    /// The condition causes a snapshot. If it is an event: with the triggers that fired.
+    Snapshot(String, Vec<Trigger>),
 }
 
 impl fmt::Display for Happened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::End(what) | Self::Snapshot(what)) = self;
+        let (Self::End(what) | Self::Snapshot(what, _)) = self;
         f.write_str(what)
     }
 }

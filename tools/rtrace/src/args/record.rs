@@ -124,6 +124,14 @@ pub struct RecordArgs {
     #[arg(long, value_name = "WHAT")]
     pub snapshot_on: Vec<Condition>,
 
+    /// Write at most one snapshot in this time
+    ///
+    /// An event that fires sooner after a snapshot causes none, and is counted.
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "DURATION", requires = "snapshot_on")]
+    #[arg(value_parser = quantity::duration)]
+    pub snapshot_interval: Option<Duration>,
+
     /// End the recording after N snapshots
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "N", requires = "snapshot_on")]

@@ -3,6 +3,7 @@
 //! `rtrace profile`: samples of what the CPUs do, recorded and summarised.
 
 use crate::args::{Pace, ProfileArgs};
+use crate::cause;
 use crate::failure;
 use crate::report::{report, Output};
 use analysis::Question;
@@ -67,6 +68,7 @@ fn options(args: ProfileArgs) -> Record {
         }),
         symbols: true,
         debuginfod: args.debuginfod,
+        cause: cause::newest,
         fail_on_loss: false,
         command: args.command,
     }

@@ -4,6 +4,7 @@
 
 use crate::args::settings::{add_state, config, probe_filters};
 use crate::args::{wrong, RecordArgs};
+use crate::cause;
 use control::{BufferSize, Mode};
 use network::{Destination, Directory};
 use record::exit::Code;
@@ -147,6 +148,7 @@ pub fn options(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::
         destination,
         symbols,
         debuginfod: args.debuginfod,
+        cause: cause::newest,
         fail_on_loss: args.fail_on_loss,
         command: args.command,
     })
@@ -159,6 +161,7 @@ fn conditions(args: &mut RecordArgs, channels: &[ChannelSetup]) -> Result<Condit
         after: args.after,
         snapshot_on: args.snapshot_on.drain(..).collect(),
         snapshots: args.count,
+        interval: args.snapshot_interval,
         duration: args.duration,
     };
     let Conditions {

@@ -119,7 +119,7 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
             say(what);
             None
         }
-        RunEvent::Happened(Happened::Snapshot(_)) => None,
+        RunEvent::Happened(Happened::Snapshot(..)) => None,
     };
     printed.map_err(|_| anyhow::anyhow!("a thread panicked"))??;
     run.code(code)

@@ -2,8 +2,9 @@
 
 //! `rtrace count -i`: the tables that the kernel's maps would have had, from the events of a recorded trace.
 
-use super::place::{Finder, Key, Number, Source, Update};
+use super::place::{Key, Number, Update};
 use crate::condition::{is_picked, Values};
+use crate::finder::{Finder, Source};
 use analysis::loss::Loss;
 use analysis::syscalls::edge;
 use analysis::{bits, key, Analysis, Answer, Catalogue, EventKey, Moment, Nothing};

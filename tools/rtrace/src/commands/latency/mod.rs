@@ -228,7 +228,7 @@ impl<'a> Cases<'a> {
                     say(what);
                     break None;
                 }
-                RunEvent::Happened(Happened::Snapshot(_)) => {
+                RunEvent::Happened(Happened::Snapshot(..)) => {
                     found += u64::from(self.take(session)?)
                 }
             }

@@ -48,6 +48,22 @@ pub struct Setup {
 #[error("no event is left to record: the exclusions cover all chosen events")]
 pub struct NothingChosen;
 
+/// Whether these patterns choose only functions, the probes of `-k` and `-u`, and system calls. Then the events of
+/// rtrace's own threads can be left out. Events about two tasks, such as `sched_switch`, need those of rtrace's threads,
+/// too: without them it is unknown which thread runs.
+pub fn are_calls<'a>(patterns: impl IntoIterator<Item = &'a str>) -> bool {
+    let is_call = |pattern: &str| {
+        let subsystem = pattern.split(':').next().unwrap_or_default();
+        subsystem == "syscalls"
+            || Maker::of_subsystem(subsystem).is_some()
+            || ["syscall_e", "ftrace:func", "!"]
+                .iter()
+                .any(|begin| pattern.starts_with(begin))
+    };
+    let mut patterns = patterns.into_iter().peekable();
+    patterns.peek().is_some() && patterns.all(is_call)
+}
+
 impl Setup {
     /// Replaces settings by those in `typed`, also in channels with their own.
     pub fn override_with(&mut self, typed: Self) {
@@ -107,23 +123,13 @@ impl Setup {
         }
     }
 
-    /// Whether only functions, the probes of `-k` and system calls are chosen. Events about two tasks, such as `sched_switch`, need those
-    /// of rtrace's threads too: an analysis uses them to know which thread runs.
+    /// Whether the channels record [calls](are_calls) only.
     pub fn is_of_calls(&self) -> bool {
         let events = self
             .channels
             .iter()
             .filter_map(|channel| channel.events.as_ref());
-        let mut words = events.flatten().map(|given| given.value.as_str());
-        let is_of_calls = |word: &str| {
-            let subsystem = word.split(':').next();
-            word == "syscalls"
-                || subsystem.and_then(Maker::of_subsystem).is_some()
-                || ["syscall_e", "ftrace:func", "!"]
-                    .iter()
-                    .any(|begin| word.starts_with(begin))
-        };
-        words.clone().next().is_some() && words.all(is_of_calls)
+        are_calls(events.flatten().map(|given| given.value.as_str()))
     }
 
     /// Applies the settings, and reports which of the CPUs are offline. On failure some settings may have been applied;

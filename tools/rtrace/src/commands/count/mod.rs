@@ -24,14 +24,17 @@ use record::run::workload::{Run, RunEvent};
 use record::session::cgroup;
 use record::session::functions::Functions;
 use record::session::maker::Maker;
-use record::session::tasks::Tasks;
+use record::session::setup::are_calls;
+use record::session::tasks::{threads, Tasks};
 use record::session::temporary::Temporary;
 use recorded::Recorded;
+use rtrace_input::map::{LinePart, MapLine};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write;
 use std::path::Path;
+use std::process;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -89,13 +92,24 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
     let symbols = has_stacks
         .then(|| Recorder::begin(&env::temp_dir()))
         .transpose()?;
-    for line in &recipe.maps {
-        session.set_map(&recipes::with_subsystem(line, &me.subsystem()))?;
+    let lines = recipe.maps.iter();
+    let lines = lines.map(|line| recipes::with_subsystem(line, &me.subsystem()));
+    let lines: Vec<_> = lines.collect();
+    let is_without_own = tasks.is_none() && lines.iter().all(|line| is_of_calls(line));
+    if is_without_own {
+        session.exclude_tasks(&threads(process::id()).unwrap_or_default())?;
+    }
+    for line in &lines {
+        session.set_map(line)?;
     }
     let child = match launch::spawn(&args.command, |command| tasks.spawn(session, command)) {
         Ok(child) => child,
         Err(code) => return Ok(code),
     };
+    if is_without_own {
+        // Threads that begin from here on are left out, too; COMMAND has begun already.
+        session.follow_tasks(true)?;
+    }
     if child.is_none() {
         tell(format_args!("counting until {}", conditions.end()));
     }
@@ -123,6 +137,15 @@ pub fn count(place: &Place, args: &CountArgs) -> anyhow::Result<Code> {
     };
     printed.map_err(|_| anyhow::anyhow!("a thread panicked"))??;
     run.code(code)
+}
+
+/// Whether a map counts calls only.
+fn is_of_calls(line: &str) -> bool {
+    let Ok(MapLine::Define(map)) = MapLine::parse(line) else {
+        return false;
+    };
+    let lists = [Some(map.events), map.begins].into_iter().flatten();
+    are_calls(lists.flat_map(LinePart::items).map(|item| item.text))
 }
 
 /// Counts the events of the trace in `dir`, and prints the tables.

@@ -2,24 +2,23 @@
 
 //! The tokens of TSDL.
 
-use std::iter::Peekable;
-use std::str::Chars;
+use std::borrow::Cow;
 use system::{Error, Result};
 
 /// A token, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) kind: TokenKind,
+pub(super) struct Token<'a> {
+    pub(super) kind: TokenKind<'a>,
     pub(super) line: usize,
 }
 
 /// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TokenKind {
+pub(super) enum TokenKind<'a> {
     /// An identifier, a number, or names joined by dots.
-    Word(String),
+    Word(Cow<'a, str>),
     /// A string literal's contents.
-    Text(String),
+    Text(Cow<'a, str>),
     /// Any other single character; `:=` is `:` and `=`.
     Mark(char),
 }
@@ -27,20 +26,22 @@ pub(super) enum TokenKind {
 /// Splits a text into tokens. Skips comments.
 #[derive(Debug)]
 pub(super) struct Lexer<'a> {
-    rest: Peekable<Chars<'a>>,
+    rest: &'a str,
     line: usize,
 }
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self {
-            rest: text.chars().peekable(),
+            rest: text,
             line: 1,
         }
     }
 
     fn bump(&mut self) -> Option<char> {
-        let c = self.rest.next();
+        let mut rest = self.rest.chars();
+        let c = rest.next();
+        self.rest = rest.as_str();
         if c == Some('\n') {
             self.line += 1;
         }
@@ -76,11 +77,18 @@ impl<'a> Lexer<'a> {
     }
 
     /// The rest of a string literal, after its opening quote.
-    fn text(&mut self) -> Result<TokenKind> {
+    fn text(&mut self) -> Result<TokenKind<'a>> {
+        if let Some((text, rest)) = self.rest.split_once('"') {
+            if !text.contains('\\') {
+                self.line += text.matches('\n').count();
+                self.rest = rest;
+                return Ok(TokenKind::Text(text.into()));
+            }
+        }
         let mut text = String::new();
         loop {
             match self.bump() {
-                Some('"') => return Ok(TokenKind::Text(text)),
+                Some('"') => return Ok(TokenKind::Text(text.into())),
                 Some('\\') => match self.bump() {
                     Some('n') => text.push('\n'),
                     Some('t') => text.push('\t'),
@@ -93,38 +101,36 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether the rest begins with the three dots of a range.
-    fn is_range(&self) -> bool {
-        self.rest.clone().take(3).eq("...".chars())
-    }
-
-    fn word(&mut self, first: char) -> TokenKind {
-        let mut word = String::from(first);
-        if first == '.' && self.rest.clone().take(2).eq("..".chars()) {
-            self.rest.nth(1);
-            return TokenKind::Word("...".to_owned());
-        }
-        while let Some(&c) = self.rest.peek() {
-            // A range may have no blanks around its dots.
-            if !is_word(c) || c == '.' && self.is_range() {
-                break;
+    /// The word at the begin of `from`. The dots of a range are a word, which may have no blanks around it.
+    fn word(&mut self, from: &'a str) -> TokenKind<'a> {
+        let is_range = |at: usize| from[at..].starts_with(RANGE);
+        let ends = |(at, c): &(usize, char)| !is_word(*c) || *c == '.' && is_range(*at);
+        let end = match is_range(0) {
+            true => RANGE.len(),
+            false => {
+                let end = from.char_indices().find(ends);
+                end.map_or(from.len(), |(at, _)| at)
             }
-            word.push(c);
-            self.rest.next();
-        }
-        TokenKind::Word(word)
+        };
+        let (word, rest) = from.split_at(end);
+        self.rest = rest;
+        TokenKind::Word(word.into())
     }
 }
+
+/// The dots of a range.
+const RANGE: &str = "...";
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+')
 }
 
-impl Iterator for Lexer<'_> {
-    type Item = Result<Token>;
+impl<'a> Iterator for Lexer<'a> {
+    type Item = Result<Token<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
+            let from = self.rest;
             let c = self.bump()?;
             let line = self.line;
             let kind = match c {
@@ -137,7 +143,7 @@ impl Iterator for Lexer<'_> {
                     Ok(kind) => kind,
                     Err(e) => return Some(Err(e)),
                 },
-                c if is_word(c) => self.word(c),
+                c if is_word(c) => self.word(from),
                 c => TokenKind::Mark(c),
             };
             return Some(Ok(Token { kind, line }));

@@ -185,7 +185,7 @@ impl Metadata {
     /// of the event's statement.
     fn of(
         text: &str,
-        statements: Vec<Statement>,
+        statements: Vec<Statement<'_>>,
         mut leave: impl FnMut(usize, Error) -> Result<()>,
     ) -> Result<Self> {
         let missing = |what: &str| Error::Metadata {
@@ -269,8 +269,8 @@ fn parts(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
 
 fn add_event(
     streams: &mut [StreamClass],
-    statement: &Statement,
-    block: &[Statement],
+    statement: &Statement<'_>,
+    block: &[Statement<'_>],
 ) -> Result<()> {
     let event = event(statement, block)?;
     let (stream_id, id) = (event.stream_id, event.id);
@@ -286,7 +286,7 @@ fn add_event(
 /// The version of CTF that this crate reads.
 const VERSION: (&str, &str) = ("1", "8");
 
-fn trace(statement: &Statement, block: &[Statement]) -> Result<Uuid> {
+fn trace(statement: &Statement<'_>, block: &[Statement<'_>]) -> Result<Uuid> {
     let (major, minor) = (
         tree::value(block, "major").unwrap_or(VERSION.0),
         tree::value(block, "minor").unwrap_or(VERSION.1),
@@ -305,7 +305,7 @@ fn trace(statement: &Statement, block: &[Statement]) -> Result<Uuid> {
         .ok_or_else(|| statement.error("no valid uuid"))
 }
 
-fn clock(statement: &Statement, block: &[Statement]) -> Result<Clock> {
+fn clock(statement: &Statement<'_>, block: &[Statement<'_>]) -> Result<Clock> {
     let frequency = tree::number(block, "freq").unwrap_or(1_000_000_000);
     if frequency == 0 {
         return Err(statement.error("a clock of frequency 0"));
@@ -317,17 +317,17 @@ fn clock(statement: &Statement, block: &[Statement]) -> Result<Clock> {
     })
 }
 
-fn variable(statement: &Statement) -> Option<(String, String)> {
+fn variable(statement: &Statement<'_>) -> Option<(String, String)> {
     match statement.nodes.as_slice() {
         [Node::Word(key), Node::Mark('='), Node::Word(value) | Node::Text(value)] => {
-            Some((key.clone(), value.clone()))
+            Some((key.to_string(), value.to_string()))
         }
         _ => None,
     }
 }
 
 /// The name and the block of `struct event_header... { ... } align(8)`.
-fn event_header(statement: &Statement) -> Option<(&str, &[Statement])> {
+fn event_header<'a>(statement: &'a Statement<'a>) -> Option<(&'a str, &'a [Statement<'a>])> {
     match statement.nodes.as_slice() {
         [Node::Word(kind), Node::Word(name), Node::Block(block), ..]
             if kind == "struct" && name.starts_with("event_header") =>
@@ -341,8 +341,8 @@ fn event_header(statement: &Statement) -> Option<(&str, &[Statement])> {
 /// The class of `stream { id = NEXT; event.header := struct NAME; ... }`, without events. Classes are in the order of
 /// their ids, from 0.
 fn stream_class(
-    statement: &Statement,
-    block: &[Statement],
+    statement: &Statement<'_>,
+    block: &[Statement<'_>],
     next: usize,
     headers: &HashMap<String, Layout>,
 ) -> Result<StreamClass> {
@@ -364,14 +364,14 @@ fn stream_class(
     let header =
         header.ok_or_else(|| statement.error(format!("stream {id}: `event.header` is missing")))?;
     let layout = headers
-        .get(header)
+        .get(header.as_ref())
         .ok_or_else(|| statement.error(format!("stream {id}: there is no `struct {header}`")))?;
     let contexts = fields(block, "event.context")?;
     Ok(StreamClass::new(*layout, contexts, EventLayouts::default()))
 }
 
 /// The two layouts differ in the type of the header's first member, the id.
-fn header_layout(statement: &Statement, block: &[Statement]) -> Result<Layout> {
+fn header_layout(statement: &Statement<'_>, block: &[Statement<'_>]) -> Result<Layout> {
     let id = block
         .first()
         .map_or(&[][..], |first| first.nodes.as_slice());
@@ -392,7 +392,7 @@ fn header_layout(statement: &Statement, block: &[Statement]) -> Result<Layout> {
     }
 }
 
-fn event(statement: &Statement, block: &[Statement]) -> Result<EventLayout> {
+fn event(statement: &Statement<'_>, block: &[Statement<'_>]) -> Result<EventLayout> {
     let name =
         tree::value(block, "name").ok_or_else(|| statement.error("an event without name"))?;
     let id = tree::number(block, "id")
@@ -406,7 +406,7 @@ fn event(statement: &Statement, block: &[Statement]) -> Result<EventLayout> {
 }
 
 /// The fields of `KEY := struct { ... }` in a block. None, if the block does not have it.
-fn fields(block: &[Statement], key: &str) -> Result<Vec<FieldLayout>> {
+fn fields(block: &[Statement<'_>], key: &str) -> Result<Vec<FieldLayout>> {
     let found = block
         .iter()
         .find_map(|statement| match statement.nodes.as_slice() {
@@ -426,7 +426,7 @@ fn fields(block: &[Statement], key: &str) -> Result<Vec<FieldLayout>> {
 }
 
 /// A field that follows the `known` ones.
-fn field(statement: &Statement, known: &[FieldLayout]) -> Result<FieldLayout> {
+fn field(statement: &Statement<'_>, known: &[FieldLayout]) -> Result<FieldLayout> {
     let (ty, name) = match statement.nodes.as_slice() {
         [Node::Word(ty), Node::Word(name)] if ty == "string" => (Some(Type::String), name),
         [Node::Word(ty), Node::Block(block), Node::Word(name)] if ty == "integer" => {
@@ -476,8 +476,8 @@ fn several(element: Integer, length: &str, known: &[FieldLayout]) -> Option<Type
 }
 
 /// The labels `"NAME" = VALUE`, or `VALUE ... VALUE`, between commas.
-fn labels(integer: Integer, block: &[Statement]) -> Option<Vec<Label>> {
-    let value = |text: &String| match integer.shown {
+fn labels(integer: Integer, block: &[Statement<'_>]) -> Option<Vec<Label>> {
+    let value = |text: &str| match integer.shown {
         Shown::Signed => text.parse::<i64>().ok().map(|value| value as u64),
         _ => text.parse::<u64>().ok(),
     };
@@ -495,7 +495,7 @@ fn labels(integer: Integer, block: &[Statement]) -> Option<Vec<Label>> {
                 _ => return None,
             };
             Some(Label {
-                name: name.clone(),
+                name: name.to_string(),
                 first: value(first)?,
                 last: value(last)?,
             })
@@ -503,7 +503,7 @@ fn labels(integer: Integer, block: &[Statement]) -> Option<Vec<Label>> {
         .collect()
 }
 
-fn integer(block: &[Statement]) -> Option<Integer> {
+fn integer(block: &[Statement<'_>]) -> Option<Integer> {
     let bits: u8 = tree::number(block, "size")?;
     let value = |key| tree::value(block, key);
     let integer = match (value("signed"), value("base"), value("encoding")) {

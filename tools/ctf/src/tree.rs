@@ -3,6 +3,7 @@
 //! The syntax of TSDL: statements that end with `;`, and blocks of statements in braces.
 
 use crate::lexer::{Lexer, TokenKind};
+use std::borrow::Cow;
 use system::{Error, Result};
 
 /// The maximum depth of blocks within blocks.
@@ -10,27 +11,27 @@ const DEPTH: usize = 16;
 
 /// A part of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Node {
+pub enum Node<'a> {
     /// An identifier, a number, or names joined by dots.
-    Word(String),
+    Word(Cow<'a, str>),
     /// The contents of a string literal.
-    Text(String),
+    Text(Cow<'a, str>),
     /// Another character.
     Mark(char),
     /// The statements between braces.
-    Block(Vec<Statement>),
+    Block(Vec<Statement<'a>>),
 }
 
 /// The tokens between two semicolons.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statement {
+pub struct Statement<'a> {
     /// Its parts.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<Node<'a>>,
     /// The line of its begin.
     pub line: usize,
 }
 
-impl Statement {
+impl<'a> Statement<'a> {
     /// An error about this statement.
     pub fn error(&self, what: impl Into<String>) -> Error {
         Error::Metadata {
@@ -40,7 +41,7 @@ impl Statement {
     }
 
     /// The block of `keyword { ... }`.
-    pub fn block(&self, keyword: &str) -> Option<&[Statement]> {
+    pub fn block(&self, keyword: &str) -> Option<&[Statement<'a>]> {
         match self.nodes.as_slice() {
             [Node::Word(word), Node::Block(block)] if word == keyword => Some(block),
             _ => None,
@@ -59,17 +60,17 @@ impl Statement {
 }
 
 /// The value of the first `key = value` among statements.
-pub fn value<'a>(block: &'a [Statement], key: &str) -> Option<&'a str> {
+pub fn value<'a>(block: &'a [Statement<'_>], key: &str) -> Option<&'a str> {
     block.iter().find_map(|statement| statement.value(key))
 }
 
 /// The value of the first `key = value` among statements, as a number.
-pub fn number<T: std::str::FromStr>(block: &[Statement], key: &str) -> Option<T> {
+pub fn number<T: std::str::FromStr>(block: &[Statement<'_>], key: &str) -> Option<T> {
     value(block, key)?.parse().ok()
 }
 
 /// Parses a whole text.
-pub fn parse(text: &str) -> Result<Vec<Statement>> {
+pub fn parse(text: &str) -> Result<Vec<Statement<'_>>> {
     let mut lexer = Lexer::new(text);
     let (block, end) = statements(&mut lexer, 0)?;
     match end {
@@ -82,7 +83,10 @@ pub fn parse(text: &str) -> Result<Vec<Statement>> {
 }
 
 /// Parses statements up to a closing brace, and returns its line; or to the end of the text.
-fn statements(lexer: &mut Lexer<'_>, depth: usize) -> Result<(Vec<Statement>, Option<usize>)> {
+fn statements<'a>(
+    lexer: &mut Lexer<'a>,
+    depth: usize,
+) -> Result<(Vec<Statement<'a>>, Option<usize>)> {
     let mut done = Vec::new();
     let mut open = Statement {
         nodes: Vec::new(),

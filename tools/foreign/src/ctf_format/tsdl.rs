@@ -100,7 +100,7 @@ fn three(parts: Vec<Option<Type>>) -> [Option<Type>; 3] {
 }
 
 /// The trace's order of bytes, which types before `trace` need, too.
-fn order(statements: &[Statement]) -> Result<Order> {
+fn order(statements: &[Statement<'_>]) -> Result<Order> {
     let trace = statements.iter().find_map(|s| Some((s, s.block("trace")?)));
     let Some((statement, block)) = trace else {
         return Err(system::Error::Metadata {
@@ -116,13 +116,13 @@ fn order(statements: &[Statement]) -> Result<Order> {
 }
 
 /// The value of `name = ...`, which may be several words as in `sched:sched_switch`.
-fn name(block: &[Statement]) -> Option<String> {
+fn name(block: &[Statement<'_>]) -> Option<String> {
     block
         .iter()
         .find_map(|statement| match statement.nodes.as_slice() {
             [Node::Word(key), Node::Mark('='), rest @ ..] if key == "name" => {
                 let words = rest.iter().map(|node| match node {
-                    Node::Word(word) | Node::Text(word) => word.clone(),
+                    Node::Word(word) | Node::Text(word) => word.to_string(),
                     Node::Mark(mark) => mark.to_string(),
                     Node::Block(_) => String::new(),
                 });
@@ -132,16 +132,16 @@ fn name(block: &[Statement]) -> Option<String> {
         })
 }
 
-fn variable(statement: &Statement) -> Option<(String, String)> {
+fn variable(statement: &Statement<'_>) -> Option<(String, String)> {
     match statement.nodes.as_slice() {
         [Node::Word(key), Node::Mark('='), Node::Word(value) | Node::Text(value)] => {
-            Some((key.clone(), value.clone()))
+            Some((key.to_string(), value.to_string()))
         }
         _ => None,
     }
 }
 
-fn clock(statement: &Statement, block: &[Statement]) -> Result<ClockClass> {
+fn clock(statement: &Statement<'_>, block: &[Statement<'_>]) -> Result<ClockClass> {
     let name = tree::value(block, "name");
     let name = name.ok_or_else(|| statement.error("a clock without name"))?;
     let number = |key: &str, default: i64| match tree::value(block, key) {

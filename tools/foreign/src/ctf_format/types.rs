@@ -52,8 +52,8 @@ pub fn is_true(word: &str) -> bool {
 
 /// The nodes of a statement, from the first that was not read on.
 struct Nodes<'a> {
-    rest: &'a [Node],
-    statement: &'a Statement,
+    rest: &'a [Node<'a>],
+    statement: &'a Statement<'a>,
 }
 
 impl<'a> Nodes<'a> {
@@ -77,7 +77,7 @@ impl<'a> Nodes<'a> {
         is_it
     }
 
-    fn block(&mut self) -> Option<&'a [Statement]> {
+    fn block(&mut self) -> Option<&'a [Statement<'a>]> {
         let (Node::Block(block), rest) = self.rest.split_first()? else {
             return None;
         };
@@ -114,7 +114,7 @@ impl Types {
     }
 
     /// Reads the types `KEY := TYPE` of a block, in the order of the keys, with the types that the block defines.
-    pub fn scope(&mut self, block: &[Statement], keys: &[&str]) -> Result<Vec<Option<Type>>> {
+    pub fn scope(&mut self, block: &[Statement<'_>], keys: &[&str]) -> Result<Vec<Option<Type>>> {
         self.scopes.push(HashMap::new());
         let mut found: Vec<Option<Type>> = keys.iter().map(|_| None).collect();
         for statement in block {
@@ -139,7 +139,7 @@ impl Types {
     }
 
     /// Reads a statement that defines a type. Skips a statement of another kind.
-    pub fn define(&mut self, statement: &Statement) -> Result<()> {
+    pub fn define(&mut self, statement: &Statement<'_>) -> Result<()> {
         let mut nodes = Nodes {
             rest: &statement.nodes,
             statement,
@@ -162,7 +162,7 @@ impl Types {
                 let (name, ty) = self.field(&mut nodes, 0)?;
                 self.name(name, ty);
             }
-            Some(Node::Word(word)) if matches!(word.as_str(), "struct" | "enum" | "variant") => {
+            Some(Node::Word(word)) if matches!(word.as_ref(), "struct" | "enum" | "variant") => {
                 self.specifier(&mut nodes, false, 0)?;
             }
             _ => {}
@@ -348,7 +348,7 @@ impl Types {
         Ok(())
     }
 
-    fn fields(&mut self, block: &[Statement], depth: usize) -> Result<Vec<Field>> {
+    fn fields(&mut self, block: &[Statement<'_>], depth: usize) -> Result<Vec<Field>> {
         let mut fields = Vec::new();
         for statement in block {
             let mut nodes = Nodes {
@@ -370,7 +370,7 @@ impl Types {
         Ok(fields)
     }
 
-    fn order(&self, nodes: &Nodes<'_>, block: &[Statement]) -> Result<Order> {
+    fn order(&self, nodes: &Nodes<'_>, block: &[Statement<'_>]) -> Result<Order> {
         match tree::value(block, "byte_order") {
             None | Some("native") => Ok(self.order),
             Some("le") => Ok(Order::Little),
@@ -379,7 +379,7 @@ impl Types {
         }
     }
 
-    fn integer(&self, nodes: &Nodes<'_>, block: &[Statement]) -> Result<Integer> {
+    fn integer(&self, nodes: &Nodes<'_>, block: &[Statement<'_>]) -> Result<Integer> {
         let value = |key| tree::value(block, key);
         let bits = value("size")
             .and_then(number)
@@ -413,7 +413,7 @@ impl Types {
         })
     }
 
-    fn float(&self, nodes: &Nodes<'_>, block: &[Statement]) -> Result<Type> {
+    fn float(&self, nodes: &Nodes<'_>, block: &[Statement<'_>]) -> Result<Type> {
         let part = |key| tree::value(block, key).and_then(number);
         let bits = match (part("exp_dig"), part("mant_dig")) {
             (Some(8), Some(24)) => 32,
@@ -429,7 +429,7 @@ impl Types {
     }
 }
 
-fn as_word(node: &Node) -> Option<&str> {
+fn as_word<'a>(node: &'a Node<'_>) -> Option<&'a str> {
     match node {
         Node::Word(word) => Some(word),
         _ => None,
@@ -441,13 +441,13 @@ fn reference(path: &str) -> Reference {
 }
 
 /// The labels `NAME`, `NAME = VALUE` or `NAME = FIRST ... LAST`, between commas.
-fn labels(nodes: &Nodes<'_>, block: &[Statement]) -> Result<Vec<Label>> {
+fn labels(nodes: &Nodes<'_>, block: &[Statement<'_>]) -> Result<Vec<Label>> {
     let mut labels: Vec<Label> = Vec::new();
     let all = block
         .iter()
         .flat_map(|statement| statement.nodes.split(|node| *node == Node::Mark(',')));
     for label in all.filter(|label| !label.is_empty()) {
-        let bits = |text: &String| number::<i128>(text).map(|value| value as u64);
+        let bits = |text: &str| number::<i128>(text).map(|value| value as u64);
         let next = || labels.last().map_or(0, |label| label.last.wrapping_add(1));
         let parsed = match label {
             [Node::Word(name) | Node::Text(name)] => Some((name, next(), next())),
@@ -467,7 +467,7 @@ fn labels(nodes: &Nodes<'_>, block: &[Statement]) -> Result<Vec<Label>> {
             return Err(nodes.error("an enumeration with a label of an unknown form"));
         };
         labels.push(Label {
-            name: name.clone(),
+            name: name.to_string(),
             first,
             last,
         });

@@ -31,7 +31,10 @@ impl Bytes for Content {
         match self {
             Self::File(file) => Bytes::read_exact_at(file, bytes, offset),
             Self::Arrived(packets) => packets.read_exact_at(bytes, offset),
-            Self::Pulled(packets) => packets.read_exact_at(bytes, offset),
+            Self::Pulled(packets) => {
+                bytes.copy_from_slice(packets.bytes_at(offset, bytes.len())?);
+                Ok(())
+            }
         }
     }
 

@@ -82,12 +82,11 @@ impl Pulled {
         Ok(next)
     }
 
-    /// Reads bytes of the last packet's events. `offset` is that of the packet, the header, and the bytes before.
-    pub fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    /// Bytes of the last packet's events. `offset` is that of the packet, the header, and the bytes before.
+    pub fn bytes_at(&self, offset: u64, size: usize) -> io::Result<&[u8]> {
         let begin = offset.checked_sub(self.offset + PacketHeader::SIZE as u64);
         let begin = begin.and_then(|begin| usize::try_from(begin).ok());
-        let read = begin.and_then(|begin| self.content.get(begin..begin.checked_add(bytes.len())?));
-        bytes.copy_from_slice(read.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
+        let bytes = begin.and_then(|begin| self.content.get(begin..begin.checked_add(size)?));
+        bytes.ok_or(io::ErrorKind::UnexpectedEof.into())
     }
 }

@@ -461,9 +461,15 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
         let position = position.at();
         self.base = self.window.len();
         self.begin = position;
-        let end = self.base + size.min(self.total() - position);
-        self.window.resize(end, 0);
+        let size = size.min(self.total() - position);
         let offset = at.offset + (PacketHeader::SIZE + position) as u64;
+        if let Content::Pulled(packets) = self.headers.file() {
+            let bytes = packets.bytes_at(offset, size);
+            let bytes = bytes.map_err(Error::read(self.headers.path()))?;
+            self.window.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.window.resize(self.base + size, 0);
         let events = &mut self.window[self.base..];
         let read = self.headers.read_exact_at(events, offset);
         read.inspect_err(|_| self.window.truncate(self.base))

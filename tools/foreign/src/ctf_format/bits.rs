@@ -3,6 +3,7 @@
 //! Reads the fields of a packet.
 
 use super::model::{Integer, Order};
+use memchr::memchr;
 
 /// The reason why a field cannot be read.
 #[derive(Debug)]
@@ -90,10 +91,7 @@ impl<'a> Bits<'a> {
             .bytes
             .get(self.at / 8..self.end / 8)
             .ok_or(Fault::Short)?;
-        let length = rest
-            .iter()
-            .position(|byte| *byte == 0)
-            .ok_or(Fault::Short)?;
+        let length = memchr(0, rest).ok_or(Fault::Short)?;
         self.at += 8 * (length + 1);
         Ok(&rest[..length])
     }

@@ -48,11 +48,14 @@ impl Times {
     }
 }
 
+/// Names of a thread, each with its CPU time in ticks.
+type Names = Vec<(Vec<u8>, u64)>;
+
 /// Sums of CPU time.
 #[derive(Debug, Default)]
 pub struct BusyTasks {
-    /// Ticks by thread and name.
-    ticks: HashMap<(i64, Life, Vec<u8>), u64>,
+    /// CPU time by thread and name.
+    ticks: HashMap<(i64, Life), Names>,
     /// Times by CPU number.
     cpus: HashMap<u32, Times>,
 }
@@ -69,9 +72,11 @@ impl BusyTasks {
             return;
         }
         let comm = schedule.comm(span.tid).unwrap_or_default();
-        let task = (span.tid, span.life, comm.to_vec());
-        let sum = self.ticks.entry(task).or_default();
-        *sum = sum.saturating_add(span.ticks());
+        let names = self.ticks.entry((span.tid, span.life)).or_default();
+        match names.iter_mut().rev().find(|(name, _)| name == comm) {
+            Some((_, sum)) => *sum = sum.saturating_add(span.ticks()),
+            None => names.push((comm.to_vec(), span.ticks())),
+        }
     }
 
     /// Returns the times of a CPU.
@@ -84,8 +89,11 @@ impl BusyTasks {
         let mut tasks: Vec<_> = self
             .ticks
             .iter()
-            .map(|((tid, _, comm), &ticks)| Task {
-                tid: *tid,
+            .flat_map(|((tid, _), names)| {
+                names.iter().map(move |(comm, ticks)| (*tid, comm, *ticks))
+            })
+            .map(|(tid, comm, ticks)| Task {
+                tid,
                 comm: printing::text(comm).into_owned(),
                 cpu_time_ns: clock.nanoseconds(ticks),
             })

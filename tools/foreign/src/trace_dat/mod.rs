@@ -18,8 +18,10 @@ use decode::Architecture;
 use options::Options;
 use rtrace_abi::schema::Integer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use stream::{Groups, StreamPackets, StreamPlan};
 use system::Result;
 use uuid::Uuid;
@@ -236,23 +238,42 @@ fn find(source: &Source, contents: &Contents, buffer: &Buffer) -> Result<Found> 
         ids: BTreeSet::new(),
         lost: 0,
     };
-    let mut seen = vec![false; 1 << 16];
     for data in buffer.cpus.iter().filter(|data| data.size > 0) {
         let groups = groups(source, contents, buffer, data)?;
-        groups.for_each(source, buffer.page_size, |page| {
-            found.lost = found
-                .lost
-                .saturating_add(scan(contents.layout, page, &mut seen));
-        });
         found.cpus.push(CpuStream {
             cpu: data.cpu,
             groups: Arc::new(groups),
         });
     }
-    let ids = (0..=u16::MAX).zip(seen);
-    found.ids = ids
-        .filter_map(|(id, is_seen)| is_seen.then_some(id))
-        .collect();
+    // Each thread scans the events of some CPUs.
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let parts = found.cpus.chunks(found.cpus.len().div_ceil(threads).max(1));
+    let scanned = thread::scope(|scope| {
+        let scan_part = |part: &[CpuStream]| {
+            let (mut seen, mut lost) = (vec![false; 1 << 16], 0_u64);
+            for cpu in part {
+                cpu.groups.for_each(source, buffer.page_size, |page| {
+                    lost = lost.saturating_add(scan(contents.layout, page, &mut seen));
+                });
+            }
+            (seen, lost)
+        };
+        let threads: Vec<_> = parts
+            .map(|part| scope.spawn(move || scan_part(part)))
+            .collect();
+        let scanned = threads.into_iter().map(|thread| match thread.join() {
+            Ok(scanned) => scanned,
+            Err(panic) => resume_unwind(panic),
+        });
+        scanned.collect::<Vec<_>>()
+    });
+    for (seen, lost) in scanned {
+        let ids = (0..=u16::MAX).zip(seen);
+        found
+            .ids
+            .extend(ids.filter_map(|(id, is_seen)| is_seen.then_some(id)));
+        found.lost = found.lost.saturating_add(lost);
+    }
     Ok(found)
 }
 

@@ -12,7 +12,7 @@ use super::interrupts::{Interrupt, Interrupts};
 use super::loss::{Account, Loss};
 use super::schedule::{Happened, Kinds, Schedule, Span};
 use super::{key, Analysis, ByEvent, Catalogue, EventKey, Moment};
-use ctf::{Clock, Damage, Event, Item, Packet, Value};
+use ctf::{Clock, Damage, Event, Item, Packet, Value, Wanted};
 use std::collections::HashMap;
 
 /// A receiver of an event.
@@ -26,14 +26,24 @@ enum Receiver {
 }
 
 /// The receivers of an event, and the number of its records.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Route {
     /// Receivers, and the number by which each receiver identifies the event.
     receivers: Vec<(Receiver, usize)>,
-    /// Whether the schedule needs the event.
-    is_scheduled: bool,
+    /// Records that the schedule needs.
+    scheduled: Wanted,
     /// Number of records so far.
     count: u64,
+}
+
+impl Default for Route {
+    fn default() -> Self {
+        Self {
+            receivers: Vec::new(),
+            scheduled: Wanted::Never,
+            count: 0,
+        }
+    }
 }
 
 /// The event of a marker.
@@ -119,7 +129,7 @@ impl<A: Analysis + ?Sized> Engine<A> {
             .iter()
             .flat_map(|class| class.events.values())
         {
-            routes.get_or_default(key(layout)).is_scheduled = schedule.needs(key(layout));
+            routes.get_or_default(key(layout)).scheduled = schedule.needs(key(layout));
         }
         let mut route = |receiver, events: Vec<EventKey>| {
             for (which, key) in events.into_iter().enumerate() {
@@ -173,14 +183,16 @@ impl<A: Analysis + ?Sized> Engine<A> {
         self
     }
 
-    /// Returns false if it is enough to count an event. If a part of the trace is chosen, this is never enough, because
-    /// the event may be outside the part.
-    pub fn wants(&self, event: EventKey) -> bool {
+    /// Returns which of the events with this key the engine needs; it is enough to count the others. If a part of the
+    /// trace is chosen, this is never enough, because the event may be outside the part.
+    pub fn wants(&self, event: EventKey) -> Wanted {
         let is_part = self.choice.is_some() || self.chosen.is_some();
-        let route = self.routes.get(&event);
-        is_part
-            || !self.curious.is_empty()
-            || route.is_none_or(|route| route.is_scheduled || !route.receivers.is_empty())
+        match self.routes.get(&event) {
+            Some(route) if !is_part && self.curious.is_empty() && route.receivers.is_empty() => {
+                route.scheduled
+            }
+            _ => Wanted::Each,
+        }
     }
 
     /// Returns whether a time is after the chosen range.

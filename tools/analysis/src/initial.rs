@@ -7,7 +7,7 @@
 
 use super::schedule_events::SwitchFields;
 use super::{key, Catalogue};
-use ctf::{Item, Merge};
+use ctf::{Item, Merge, Wanted};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use store::Trace;
@@ -57,7 +57,10 @@ fn first(
     let switch = catalogue.event("sched_switch")?;
     let fields = SwitchFields::of(switch)?;
     let merge = Merge::new(&trace.metadata, [files]).ok()?;
-    let mut merge = merge.only(|layout| key(layout) == key(switch));
+    let mut merge = merge.only(|layout| match key(layout) == key(switch) {
+        true => Wanted::Each,
+        false => Wanted::Never,
+    });
     let (mut packets, mut cpu, mut end, mut is_whole) = (0, 0, 0, false);
     loop {
         let (_, item) = merge.next_item().ok()??;

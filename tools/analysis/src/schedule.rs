@@ -24,7 +24,7 @@ use super::schedule_events::{self, Activity, ScheduleKind, Switch};
 use super::tasks::{Life, Serial, Tasks};
 use super::whose::{Owner, Whose};
 use super::{ByEvent, Catalogue, EventKey};
-use ctf::Metadata;
+use ctf::{Metadata, Wanted};
 use rtrace_abi::tsdl;
 use std::collections::HashSet;
 
@@ -148,10 +148,17 @@ impl Schedule {
         self.events.keys()
     }
 
-    /// Returns whether the schedule needs an event: it is read from the event, or the event records its thread.
-    pub fn needs(&self, event: EventKey) -> bool {
+    /// Returns which of the events with this key the schedule needs. It is read from some events. Others only record
+    /// their thread, which one of several events with the same contexts shows.
+    pub fn needs(&self, event: EventKey) -> Wanted {
         let whose = self.whose.get(event.0 as usize);
-        self.events.get(&event).is_some() || whose.is_some_and(Whose::has_any)
+        match whose.is_some_and(Whose::has_any) {
+            _ if self.events.get(&event).is_some() => Wanted::Each,
+            // A system call shows that its thread is in one of the cgroups.
+            true if self.is_of_cgroups => Wanted::Each,
+            true => Wanted::NewContexts,
+            false => Wanted::Never,
+        }
     }
 
     /// Returns the index of the CPU with this number. Adds the CPU if it is new.

@@ -107,15 +107,19 @@ pub(super) struct FoundEvent {
 }
 
 impl FoundEvent {
+    /// The bytes of its contexts, in the bytes in which it was found.
+    pub(super) fn contexts<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        bytes.get(self.contexts as usize..self.payload as usize)
+    }
+
     /// The event of a stream of this class, in the bytes in which it was found.
     pub(super) fn event<'a>(&self, class: &'a StreamClass, bytes: &'a [u8]) -> Option<Event<'a>> {
-        let (contexts, payload) = (self.contexts as usize, self.payload as usize);
         Some(Event {
             timestamp: self.timestamp,
             layout: class.events.at(self.layout)?,
             class,
-            contexts: bytes.get(contexts..payload)?,
-            payload: bytes.get(payload..self.end as usize)?,
+            contexts: self.contexts(bytes)?,
+            payload: bytes.get(self.payload as usize..self.end as usize)?,
         })
     }
 }

@@ -53,6 +53,7 @@ pub use layouts::{EventLayout, EventLayouts, FieldLayout, Label, Type};
 pub use merge::Merge;
 pub use metadata::{is_own, Clock, Metadata, StreamClass};
 pub use prefix::Prefix;
+pub use selection::Wanted;
 pub use stream::{last_time, Packet, StreamReader, LONGEST_EVENT, WINDOW};
 pub use stream_name::{name_of, StreamName};
 

@@ -16,7 +16,7 @@ use crate::item::Item;
 use crate::layouts::EventLayout;
 use crate::metadata::Metadata;
 use crate::pool::{Filled, Job, Pool};
-use crate::selection::Selection;
+use crate::selection::{Selection, Wanted};
 use crate::source::Source;
 use crate::stream::Packet;
 use std::cmp::Reverse;
@@ -150,10 +150,10 @@ impl Merge {
         self.metadata = metadata;
     }
 
-    /// Skips events for which `is_wanted` returns false, except those that do not fit a window. The end of each stream
+    /// Skips events that are not wanted, except those that do not fit a window. The end of each stream
     /// has their numbers. All other items are the same. Call it before the first item.
-    pub fn only(mut self, is_wanted: impl Fn(&EventLayout) -> bool) -> Self {
-        let selection = Selection::of(&self.metadata, is_wanted);
+    pub fn only(mut self, wanted: impl Fn(&EventLayout) -> Wanted) -> Self {
+        let selection = Selection::of(&self.metadata, wanted);
         for stream in &mut self.streams {
             if let Some(source) = &mut stream.source {
                 source.select(selection.clone());

@@ -7,19 +7,31 @@ use crate::layouts::EventLayout;
 use crate::metadata::{Metadata, StreamClass};
 use std::sync::Arc;
 
+/// The events of one kind that a merge returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Every event.
+    Each,
+    /// An event whose contexts differ from those of the event that was returned before it in its packet.
+    NewContexts,
+    /// No event.
+    Never,
+}
+
 /// The events to return, by the number of their class and their index in it.
 #[derive(Debug)]
 pub(super) struct Selection {
-    classes: Vec<Vec<bool>>,
+    classes: Vec<Vec<Wanted>>,
 }
 
 impl Selection {
-    /// The events for which `is_wanted` returns true. [`None`]: all events.
-    pub fn of(metadata: &Metadata, is_wanted: impl Fn(&EventLayout) -> bool) -> Option<Arc<Self>> {
+    /// The events that `wanted` chooses. [`None`]: all events.
+    pub fn of(metadata: &Metadata, wanted: impl Fn(&EventLayout) -> Wanted) -> Option<Arc<Self>> {
         let classes = metadata.streams.iter();
-        let classes = classes.map(|class| class.events.values().map(&is_wanted).collect());
-        let classes: Vec<Vec<bool>> = classes.collect();
-        let is_all = classes.iter().flatten().all(|is_wanted| *is_wanted);
+        let classes = classes.map(|class| class.events.values().map(&wanted).collect());
+        let classes: Vec<Vec<Wanted>> = classes.collect();
+        let mut all = classes.iter().flatten();
+        let is_all = all.all(|wanted| *wanted == Wanted::Each);
         (!is_all).then(|| Arc::new(Self { classes }))
     }
 }
@@ -31,6 +43,8 @@ pub(super) struct Selected {
     selection: Option<Arc<Selection>>,
     /// The class of the stream.
     class: usize,
+    /// The contexts of the event that was returned last in the packet.
+    contexts: Option<Vec<u8>>,
     /// The number of skipped events, by their index in the class.
     skipped: Vec<u64>,
 }
@@ -44,17 +58,25 @@ impl Selected {
     /// Sets the class of the stream, at a packet.
     pub fn begin(&mut self, class: u32) {
         self.class = class as usize;
+        self.contexts = None;
     }
 
-    /// Returns whether an event is selected. Counts it otherwise.
+    /// Returns whether an event, which was found in `bytes`, is selected. Counts it otherwise.
     #[inline]
-    pub fn takes(&mut self, found: &FoundEvent) -> bool {
+    pub fn takes(&mut self, found: &FoundEvent, bytes: &[u8]) -> bool {
         let Some(selection) = &self.selection else {
             return true;
         };
         let place = found.layout as usize;
         let class = selection.classes.get(self.class);
-        if class.and_then(|class| class.get(place)) != Some(&false) {
+        let wanted = class.and_then(|class| class.get(place));
+        let is_taken = match wanted {
+            Some(Wanted::Never) => false,
+            Some(Wanted::NewContexts) => self.contexts.as_deref() != found.contexts(bytes),
+            Some(Wanted::Each) | None => true,
+        };
+        if is_taken {
+            self.keep(found.contexts(bytes));
             return true;
         }
         if self.skipped.len() <= place {
@@ -62,6 +84,13 @@ impl Selected {
         }
         self.skipped[place] += 1;
         false
+    }
+
+    /// Keeps the contexts of a selected event.
+    fn keep(&mut self, contexts: Option<&[u8]>) {
+        let kept = self.contexts.get_or_insert_default();
+        kept.clear();
+        kept.extend_from_slice(contexts.unwrap_or_default());
     }
 
     /// The skipped events by id, with their numbers.

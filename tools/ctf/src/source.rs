@@ -289,7 +289,7 @@ impl Source {
             Ok(Step::Event(found)) => {
                 // The merge expects an item for a long event.
                 let is_long = most > self.limits.bytes;
-                if is_long || self.selected.takes(&found) {
+                if is_long || self.selected.takes(&found, reader.bytes()) {
                     batch.events.push(found);
                 }
                 self.behind();

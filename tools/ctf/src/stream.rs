@@ -578,7 +578,7 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
             if next.at() > last {
                 break;
             }
-            if selected.takes(&event) {
+            if selected.takes(&event, &self.window) {
                 found.push(event);
             }
             from += next.at() - position.at();
@@ -619,6 +619,11 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
     pub(super) fn take_window(&mut self) -> Vec<u8> {
         (self.base, self.begin) = (0, self.position());
         std::mem::take(&mut self.window)
+    }
+
+    /// The bytes of the window.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.window
     }
 
     /// The number of bytes of the window, and the index in it of the last packet's first byte.

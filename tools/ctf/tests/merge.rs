@@ -2,12 +2,12 @@
 
 //! The streams of a trace, merged by time.
 
-use ctf::{Item, Merge};
+use ctf::{Item, Merge, Wanted};
 use proptest::prelude::*;
 use rtrace_abi::header::Layout;
 use std::path::Path;
 use store::Trace;
-use synthetic::PacketBuilder;
+use synthetic::{PacketBuilder, IRQ_EXIT, SOFTIRQ, SOFTIRQ_EXIT};
 use system::Result;
 
 /// The items of a trace, each with its stream, as short texts.
@@ -355,7 +355,10 @@ fn skipped_events_are_counted() {
     assert_eq!(counts, [3 * 4285, 1]);
     let only = || {
         let merge = trace.merge().unwrap();
-        merge.only(|layout| is_wanted(&layout.name))
+        merge.only(|layout| match is_wanted(&layout.name) {
+            true => Wanted::Each,
+            false => Wanted::Never,
+        })
     };
     assert_eq!(texts(only()).unwrap(), expected);
     let mut merge = only();
@@ -365,6 +368,64 @@ fn skipped_events_are_counted() {
             assert_eq!(skipped[0].1, counts[stream]);
         }
     }
+}
+
+/// Events that are wanted for their contexts are returned where the contexts change, and at the begin of a packet.
+#[test]
+fn new_contexts_are_returned() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |packet: PacketBuilder, time: u64, id: u32, tid: i32| {
+        let size = if id == IRQ_EXIT { 8 } else { 4 };
+        packet.event(id, time, &[&tid.to_le_bytes(), &[0; 8][..size]].concat())
+    };
+    let events = [
+        (1, SOFTIRQ, 7),
+        (2, SOFTIRQ, 7),
+        (3, SOFTIRQ, 8),
+        (4, SOFTIRQ, 8),
+        // Wanted themselves: their contexts count.
+        (5, SOFTIRQ_EXIT, 8),
+        (6, SOFTIRQ, 8),
+        (7, SOFTIRQ_EXIT, 9),
+        (8, SOFTIRQ, 9),
+        (9, SOFTIRQ, 7),
+        (10, IRQ_EXIT, 5),
+        (11, SOFTIRQ, 7),
+    ];
+    let zero = events
+        .into_iter()
+        .fold(packet(0, 0, 0), |packet, (time, id, tid)| {
+            of(packet, time, id, tid)
+        });
+    let one = of(of(packet(0, 1, 20), 21, SOFTIRQ, 7), 22, SOFTIRQ, 7);
+    write(
+        dir.path(),
+        &[(0, vec![zero.close(20, 8), one.close(30, 8)])],
+    );
+    let path = dir.path().join("metadata");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let contexts =
+        "\tevent.context := struct {\n\t\tinteger { size = 32; align = 8; signed = true; } _tid;\n\
+                    \t};\n\tpacket.context";
+    std::fs::write(&path, text.replacen("\tpacket.context", contexts, 1)).unwrap();
+    let trace = Trace::open(dir.path()).unwrap();
+    let merge = trace.merge().unwrap();
+    let mut merge = merge.only(|layout| match layout.name.as_str() {
+        "irq_softirq_entry" => Wanted::NewContexts,
+        "irq_softirq_exit" => Wanted::Each,
+        _ => Wanted::Never,
+    });
+    let (mut times, mut counts) = (Vec::new(), Vec::new());
+    while let Some((_, item)) = merge.next_item().unwrap() {
+        match item {
+            Item::Event(event) => times.push(event.timestamp),
+            Item::End { skipped, .. } => counts.extend_from_slice(skipped),
+            _ => {}
+        }
+    }
+    assert_eq!(times, [1, 3, 5, 7, 9, 21]);
+    counts.sort_unstable();
+    assert_eq!(counts, [(SOFTIRQ, 6), (IRQ_EXIT, 1)]);
 }
 
 /// A trace in chunks gives the same items as in one piece: a stream continues in its next file.

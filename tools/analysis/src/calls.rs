@@ -50,6 +50,8 @@ enum Which<C> {
     Own(C),
     /// The call whose number is in this field. Its arguments have numbers instead of names.
     OfNumber(usize),
+    /// The call that the thread has begun.
+    OfBegin,
 }
 
 /// Indexes of the fields with the wanted arguments.
@@ -99,37 +101,43 @@ impl<C: Copy + PartialEq> Calls<C> {
     pub fn new(catalogue: &Catalogue<'_>, all: &'static [Wanted<C>]) -> Option<Self> {
         let mut events = Vec::new();
         let mut layouts = Vec::new();
+        let known = |name: &str| {
+            let layout = catalogue.event(name);
+            layout.filter(|layout| catalogue.knows_thread(layout))
+        };
+        let common = known(syscalls::COMMON_EXIT);
         for wanted in all {
-            let layout = |edge| catalogue.event(&format!("syscall_{edge}_{}", wanted.name));
-            let (Some(entry), Some(exit)) = (layout("entry"), layout("exit")) else {
+            let layout = |edge| known(&format!("syscall_{edge}_{}", wanted.name));
+            let (entry, exit) = (layout("entry"), layout("exit"));
+            let Some(entry) = entry.filter(|_| exit.or(common).is_some()) else {
                 continue;
             };
             let fields = Fields {
                 arguments: wanted.arguments.map(|name| entry.field(name)),
                 text: wanted.text.and_then(|name| entry.field(name)),
             };
-            for (layout, entry) in [(entry, Some(fields)), (exit, None)] {
-                if catalogue.knows_thread(layout) {
-                    let call = Which::Own(wanted.does);
-                    events.push((key(layout), Kind { call, entry }));
-                    layouts.push(layout);
-                }
+            let exit = exit.map(|exit| (exit, None));
+            for (layout, entry) in [(entry, Some(fields))].into_iter().chain(exit) {
+                let call = Which::Own(wanted.does);
+                events.push((key(layout), Kind { call, entry }));
+                layouts.push(layout);
             }
         }
         if events.is_empty() {
             return None;
         }
-        // Events of 32-bit programs.
-        for name in [
+        // Events of 32-bit programs, and the end of every call.
+        let compat = [
             "compat_syscall_entry_unknown",
             "compat_syscall_exit_unknown",
-        ] {
-            let layout = catalogue.event(name);
-            let Some(layout) = layout.filter(|layout| catalogue.knows_thread(layout)) else {
-                continue;
+        ];
+        for layout in compat.into_iter().filter_map(known).chain(common) {
+            let call = match syscalls::edge(layout) {
+                Some((CallName::OfNumber(id), edge)) => Some((Which::OfNumber(id), edge)),
+                Some((CallName::OfBegin, edge)) => Some((Which::OfBegin, edge)),
+                _ => None,
             };
-            if let Some((CallName::OfNumber(id), edge)) = syscalls::edge(layout) {
-                let call = Which::OfNumber(id);
+            if let Some((call, edge)) = call {
                 let entry = matches!(edge, syscalls::Edge::Entry).then(Fields::default);
                 events.push((key(layout), Kind { call, entry }));
                 layouts.push(layout);
@@ -165,6 +173,7 @@ impl<C: Copy + PartialEq> Calls<C> {
         let (does, entry) = match call {
             Which::Own(does) => (does, entry),
             Which::OfNumber(id) => self.of_number(id, entry, event)?,
+            Which::OfBegin => (seen.begun.as_ref()?.what.does, None),
         };
         let Some(fields) = entry else {
             let begun = seen.begun;

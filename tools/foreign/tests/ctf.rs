@@ -103,6 +103,33 @@ fn lttngs_kernel_traces_have_rtraces_names_in_both_orders_of_bytes() {
 }
 
 #[test]
+fn calls_of_an_old_lttng_have_rtraces_names() {
+    let dir = tempdir().unwrap();
+    let events = ["sys_open", "compat_sys_open", "exit_syscall"];
+    let events = (0..).zip(events).map(|(id, name)| {
+        format!(
+            "event {{ name = \"{name}\"; id = {id}; stream_id = 0; fields := struct {{ uint32_t _ret; }}; }};\n"
+        )
+    });
+    let text = lttng_text("le", "compact", &events.collect::<String>());
+    let events: Vec<Written<'_>> = vec![(0, 1, &softirq), (2, 2, &softirq), (1, 3, &softirq)];
+    let bytes = packet(0, 10).bytes(&events, 0);
+    write(dir.path(), text.as_bytes(), &[("channel0_3", bytes)]);
+    let all = read(dir.path()).unwrap();
+    let names: Vec<_> = all
+        .events
+        .iter()
+        .map(|(_, name, _)| name.as_str())
+        .collect();
+    let expected = [
+        "syscall_entry_open",
+        "exit_syscall",
+        "compat_syscall_entry_open",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
 fn events_that_perf_converted_have_rtraces_names() {
     let dir = tempdir().unwrap();
     let events = r#"

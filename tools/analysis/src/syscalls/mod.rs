@@ -261,6 +261,9 @@ impl Analysis for Syscalls {
     }
 }
 
+/// The event of LTTng before 2.6 that ends every call.
+pub const COMMON_EXIT: &str = "exit_syscall";
+
 /// Returns the call that an event begins or ends.
 pub fn edge(layout: &EventLayout) -> Option<(CallName, Edge)> {
     let (prefix, name) = match layout.name.strip_prefix("compat_") {
@@ -282,6 +285,9 @@ pub fn edge(layout: &EventLayout) -> Option<(CallName, Edge)> {
         ret: layout.field("ret")?,
         id: layout.field("id"),
     };
+    if layout.name == COMMON_EXIT {
+        return Some((CallName::OfBegin, exit));
+    }
     let name = name.strip_prefix("syscall_exit_")?;
     Some((named(name), exit))
 }

@@ -13,6 +13,8 @@ pub enum CallName {
     Own(String),
     /// The number in this field gives the name. One event stands for all calls of 32-bit programs.
     OfNumber(usize),
+    /// The begin of the call gives the name: one event ends every call.
+    OfBegin,
 }
 
 impl CallName {
@@ -20,6 +22,7 @@ impl CallName {
     pub fn of<'a>(&'a self, event: &Event<'_>) -> Cow<'a, str> {
         let field = match self {
             Self::Own(name) => return Cow::Borrowed(name),
+            Self::OfBegin => return Cow::Borrowed("unknown"),
             Self::OfNumber(field) => *field,
         };
         let ty = &event.layout.fields[field].ty;
@@ -50,6 +53,8 @@ pub enum Which {
     At(usize),
     /// The call whose number is in this field.
     OfNumber(usize),
+    /// The call that the thread has begun.
+    OfBegin,
 }
 
 impl Names {
@@ -58,14 +63,19 @@ impl Names {
         match name {
             CallName::Own(name) => Which::At(self.add(name)),
             CallName::OfNumber(field) => Which::OfNumber(field),
+            CallName::OfBegin => Which::OfBegin,
         }
     }
 
-    /// Returns the index of an event's call.
-    pub fn place(&mut self, which: Which, event: &Event<'_>) -> usize {
+    /// Returns the index of an event's call. Returns `None` if the event does not have it.
+    pub fn place(&mut self, which: Which, event: &Event<'_>) -> Option<usize> {
         match which {
-            Which::At(place) => place,
-            Which::OfNumber(field) => self.add(CallName::OfNumber(field).of(event).into_owned()),
+            Which::At(place) => Some(place),
+            Which::OfNumber(field) => {
+                let name = CallName::OfNumber(field).of(event).into_owned();
+                Some(self.add(name))
+            }
+            Which::OfBegin => None,
         }
     }
 

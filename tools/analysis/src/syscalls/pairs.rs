@@ -76,9 +76,10 @@ impl<T> Pairs<T> {
     /// the call by [`begin`](Self::begin).
     pub fn event(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Option<Seen<T>> {
         let (which, edge) = *self.events.get(&key(event.layout))?;
-        let name = self.names.place(which, event);
         let ret = edge.result(event);
         let before = thread(now).and_then(|thread| self.open.cut(thread, &()));
+        let name = self.names.place(which, event);
+        let name = name.or(before.as_ref().map(|call| call.name))?;
         let is_known = ret.is_some() && now.schedule.is_whole(now.cpu);
         let (begun, cut) = match before {
             Some(call) if is_known && self.names.is_end_of(name, call.name) => (Some(call), None),

@@ -29,44 +29,40 @@ const FIELDS: [(&str, &str, &str); 2] = [
     ("sched_process_exec", "_old_pid", "_old_tid"),
 ];
 
-/// The exit of each system call, in versions of LTTng before 2.6.
+/// The end of every system call, in versions of LTTng before 2.6.
 const OLD_EXIT: &str = "exit_syscall";
 
-/// Gives the events of a kernel trace rtrace's names. Returns a sentence about each thing that the trace cannot tell.
-pub fn translate(this: &mut Description) -> Vec<String> {
+/// Prefixes of the begins of system calls in these versions.
+const OLD_ENTRIES: [(&str, &str); 2] = [
+    ("sys_", "syscall_entry_"),
+    ("compat_sys_", "compat_syscall_entry_"),
+];
+
+/// Gives the events of a kernel trace rtrace's names.
+pub fn translate(this: &mut Description) {
     let is = |key: &str, value: &str| this.env.get(key).is_some_and(|found| found == value);
     if !is("domain", "kernel") || !is("tracer_name", "lttng-modules") {
-        return Vec::new();
+        return;
     }
-    let mut notes = Vec::new();
     let mut streams = this.streams.iter();
     let is_old = streams.any(|stream| stream.events.iter().any(|event| event.name == OLD_EXIT));
-    if is_old {
-        notes.push(
-            "an LTTng before 2.6 recorded it: the ends of system calls have no names, so calls are shown and not timed"
-                .to_owned(),
-        );
-    }
     let state = state_of(this.env.get("kernel_release").map_or("", String::as_str));
     for StreamClass { events, .. } in &mut this.streams {
         for event in events {
             translate_event(event, is_old, state);
         }
     }
-    notes
 }
 
 fn translate_event(event: &mut EventClass, is_old: bool, state: Option<fn(u64) -> u64>) {
-    let renamed = PREFIXES.iter().find_map(|(theirs, ours)| {
+    let old = if is_old { &OLD_ENTRIES[..] } else { &[] };
+    let renamed = PREFIXES.iter().chain(old).find_map(|(theirs, ours)| {
         let rest = event.name.strip_prefix(theirs)?;
         Some(format!("{ours}{rest}"))
     });
     let named = NAMES.iter().find(|(theirs, _)| *theirs == event.name);
-    let old = is_old.then(|| event.name.strip_prefix("sys_")).flatten();
     if let Some((_, ours)) = named {
         event.name = (*ours).to_owned();
-    } else if let Some(call) = old {
-        event.name = format!("syscall_entry_{call}");
     } else if let Some(renamed) = renamed {
         event.name = renamed;
     }

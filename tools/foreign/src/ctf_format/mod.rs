@@ -124,7 +124,6 @@ fn open(path: &Path, traces: &[Found]) -> Result<Opened> {
         (Vec::new(), BTreeMap::new(), HashMap::new(), 0);
     let mut names = Vec::new();
     for found in traces {
-        notes.extend(found.described.notes.iter().cloned());
         let (trace, own) = plan(
             &found.described.description,
             found.described.places,
@@ -258,8 +257,6 @@ struct Described {
     description: Description,
     /// The number of values that its reader keeps.
     places: u16,
-    /// A sentence about each thing that the trace cannot tell.
-    notes: Vec<String>,
 }
 
 /// The description of the trace in `dir`.
@@ -288,7 +285,7 @@ fn describe(dir: &Path, bytes: &[u8]) -> Result<Described> {
             what: "the packets of the metadata have another uuid than the trace in it".to_owned(),
         });
     }
-    let notes = lttng::translate(&mut description);
+    lttng::translate(&mut description);
     perf::translate(&mut description);
     if !is_json {
         resolve::name_roles(&mut description);
@@ -302,6 +299,5 @@ fn describe(dir: &Path, bytes: &[u8]) -> Result<Described> {
     Ok(Described {
         description,
         places,
-        notes,
     })
 }

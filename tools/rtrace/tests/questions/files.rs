@@ -132,6 +132,52 @@ fn files_have_names() {
     assert_eq!(used(uses, 7, "fd", 1)["written_bytes"], 7);
 }
 
+/// Before 2.6, LTTng has one event for the ends of all calls. The answers are those of a trace with an event for each.
+#[test]
+fn one_event_ends_every_call() {
+    const EXITS: [u32; 7] = [
+        OPENAT_EXIT,
+        READ_EXIT,
+        DUP_EXIT,
+        CLOSE_EXIT,
+        SOCKET_EXIT,
+        WRITE_EXIT,
+        SENDFILE_EXIT,
+    ];
+    const COMMON: u32 = 90;
+    let [own, common] = [false, true].map(|is_common| {
+        let dir = TempDir::new().unwrap();
+        // Without the end of a call that was not recorded.
+        let events = calls().into_iter().skip(1);
+        let events = events.map(
+            |(time, (id, payload))| match is_common && EXITS.contains(&id) {
+                true => (time, (COMMON, payload)),
+                false => (time, (id, payload)),
+            },
+        );
+        let events: Vec<_> = events.collect();
+        let shell = packet(0, 0, 0).switch(5 * US, IDLE, SHELL);
+        let zero = filled(shell, &events).close(100 * US, 8);
+        // The end of a call that was not recorded, and an end of another thread.
+        let one = packet(1, 0, 0).switch(5 * US, IDLE, THREAD);
+        let one = match is_common {
+            true => filled(one, &[(6, ret(COMMON, 1)), (15, ret(COMMON, 2))]),
+            false => one,
+        };
+        let streams = [(0, vec![zero]), (1, vec![one.close(100 * US, 8)])];
+        write(dir.path(), &streams);
+        describe(dir.path());
+        if is_common {
+            forget(dir.path(), "syscall_exit_");
+            declare(dir.path(), &[(COMMON, "exit_syscall", &["i64 ret"])]);
+        }
+        let answer = json(&["--io", "--syscalls", "--by-process"], dir.path());
+        (answer["io"].clone(), answer["syscalls"].clone())
+    });
+    assert_eq!(own.1["untimed"], 0);
+    assert_eq!(own, common);
+}
+
 /// The SQL table has the rows of the report, and each call has its file.
 #[test]
 fn files_are_a_table() {

@@ -129,8 +129,10 @@ impl Form {
                 };
                 (name, EventKind::Entry(end))
             }
-            Some((name, Edge::Exit { ret, id })) => (name, EventKind::Exit { ret, id }),
-            None => (CallName::Own(layout.name.clone()), EventKind::Event),
+            Some((name, Edge::Exit { ret, id })) if name != CallName::OfBegin => {
+                (name, EventKind::Exit { ret, id })
+            }
+            _ => (CallName::Own(layout.name.clone()), EventKind::Event),
         };
         let call = match &name {
             CallName::Own(name) if kind != EventKind::Event => Some(name.as_str()),

@@ -173,7 +173,9 @@ impl Analysis for Tally {
                 let call = self.calls.place(call, event);
                 let figures = self.figures(thread, now.schedule);
                 figures.calls += 1;
-                *figures.by_call.entry(call).or_default() += 1;
+                if let Some(call) = call {
+                    *figures.by_call.entry(call).or_default() += 1;
+                }
             }
             (Some(thread), Kind::Exit(edge)) => {
                 if edge.result(event).is_some_and(|ret| ERRORS.contains(&ret)) {

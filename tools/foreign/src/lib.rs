@@ -31,6 +31,9 @@ use system::{Error, Result};
 
 /// A format of traces.
 pub trait Format {
+    /// Returns whether a file or directory begins as a trace of this format does. Reads little.
+    fn is_likely(&self, path: &Path) -> bool;
+
     /// Opens the trace in a file or directory. [`None`]: it has another format.
     fn open(&self, path: &Path) -> Result<Option<Opened>>;
 }
@@ -49,6 +52,11 @@ pub struct Opened {
     pub bytes: u64,
     /// A sentence about each thing that the trace cannot tell.
     pub notes: Vec<String>,
+}
+
+/// Whether a file or directory looks like a trace of one of the formats.
+pub fn is_trace(path: &Path) -> bool {
+    FORMATS.iter().any(|format| format.is_likely(path))
 }
 
 /// Opens a trace of any of the formats. [`None`]: the path has none of them.

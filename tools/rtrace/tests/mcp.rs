@@ -221,6 +221,38 @@ fn tools_answer() {
     assert_eq!(client.end(), Some(0));
 }
 
+/// Traces of other tracers are listed and read: a file of perf, one of trace-cmd, and a session of LTTng.
+#[test]
+fn traces_of_other_tracers_are_served() {
+    let dir = TempDir::new().unwrap();
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
+    let seed = |name: &str| fs::read(seeds.join(name)).unwrap();
+    let perf = [b"PERFILE2", &seed("perf_data/file")[..]].concat();
+    fs::write(dir.path().join("perf.data"), perf).unwrap();
+    let ftrace = [b"\x17\x08\x44tracing", &seed("trace_dat/version-7")[..]].concat();
+    fs::write(dir.path().join("trace.dat"), ftrace).unwrap();
+    fs::write(dir.path().join("notes.txt"), "no trace").unwrap();
+    let deep = dir.path().join("session/ust/uid/1000/64-bit");
+    fs::create_dir_all(&deep).unwrap();
+    let lttng = seed("foreign/compact");
+    let end = lttng.iter().position(|byte| *byte == 0).unwrap();
+    fs::write(deep.join("metadata"), &lttng[..end]).unwrap();
+    fs::write(deep.join("channel0_0"), &lttng[end + 1..]).unwrap();
+    let mut client = Client::new(dir.path(), &[]);
+    let list = client.works("list", json!({}));
+    assert_eq!(list, "perf.data\nsession\ntrace.dat\n");
+    for trace in list.lines() {
+        let summary = client.works("report", json!({"trace": trace}));
+        assert!(summary.contains(" events recorded, "), "{summary}");
+    }
+    client.fails("report", json!({"trace": "notes.txt"}), "no trace");
+    // A link at any depth of a session leads to the outside.
+    symlink("/etc/passwd", deep.join("channel0_1")).unwrap();
+    let is_outside = "is outside of the server's directory";
+    client.fails("report", json!({"trace": "session"}), is_outside);
+    assert_eq!(client.end(), Some(0));
+}
+
 #[test]
 fn no_tool_leaves_the_directory() {
     let dir = traces();

@@ -32,5 +32,5 @@ pub use options::OutputOptions;
 pub use output::Output;
 pub use recording::{reserved, Recording};
 pub use rotate::{Every, Rotate};
-pub use trace::{areas, is_trace, Trace};
+pub use trace::{areas, is_readable, is_trace, Trace};
 pub use writing::Writing;

@@ -20,6 +20,11 @@ pub fn is_trace(dir: &Path) -> bool {
     dir.join(METADATA).is_file() || Chunks::list(dir).is_ok_and(has_chunks)
 }
 
+/// Whether a file or directory looks like a trace of rtrace or of another tracer.
+pub fn is_readable(path: &Path) -> bool {
+    is_trace(path) || foreign::is_trace(path)
+}
+
 /// A trace on disk.
 #[derive(Clone, Debug)]
 pub struct Trace {

@@ -54,6 +54,17 @@ pub(super) fn traces(dir: &Path) -> Result<Vec<Found>> {
     Ok(traces)
 }
 
+/// Whether `dir` or one of its subfolders has a description that another tracer wrote.
+pub(super) fn any(dir: &Path) -> bool {
+    let mut dirs = Vec::new();
+    let is_read = dir.is_dir() && collect(dir, 0, &mut dirs).is_ok();
+    let is_foreign = |dir: &PathBuf| {
+        let bytes = regular_file::read(&dir.join(METADATA));
+        bytes.is_ok_and(|bytes| !ctf::is_own(&bytes))
+    };
+    is_read && dirs.iter().any(is_foreign)
+}
+
 fn collect(dir: &Path, depth: usize, dirs: &mut Vec<PathBuf>) -> Result<()> {
     if dir.join(METADATA).is_file() {
         dirs.push(dir.to_owned());

@@ -53,6 +53,10 @@ impl Foreign for Streams {
 }
 
 impl Format for Ctf {
+    fn is_likely(&self, path: &Path) -> bool {
+        find::any(path)
+    }
+
     fn open(&self, path: &Path) -> Result<Option<Opened>> {
         let mut traces = find::traces(path)?;
         if traces.is_empty() {

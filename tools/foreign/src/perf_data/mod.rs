@@ -43,6 +43,11 @@ const CHANNEL: &str = "perf";
 pub struct PerfData;
 
 impl Format for PerfData {
+    fn is_likely(&self, path: &Path) -> bool {
+        let begins = |magic| Source::begins(path, magic).unwrap_or(false);
+        begins(MAGIC) || begins(OTHER_MAGIC)
+    }
+
     fn open(&self, path: &Path) -> Result<Option<Opened>> {
         if Source::begins(path, OTHER_MAGIC)? {
             let source = Source::open(path)?;

@@ -34,6 +34,10 @@ const MAIN: &str = "trace";
 pub struct TraceDat;
 
 impl Format for TraceDat {
+    fn is_likely(&self, path: &Path) -> bool {
+        Source::begins(path, MAGIC).unwrap_or(false)
+    }
+
     fn open(&self, path: &Path) -> Result<Option<Opened>> {
         if !Source::begins(path, MAGIC)? {
             return Ok(None);

@@ -5,14 +5,16 @@
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use store::is_trace;
+use store::{is_readable, is_trace};
 
 /// Levels of directories below the root in which traces are searched.
 const LEVELS: usize = 3;
 /// Number of entries of a search, at most.
 const MOST: usize = 10_000;
-/// Levels of files of a trace: a trace in chunks has directories.
-const TRACE_LEVELS: usize = 3;
+/// Levels of files of a trace: a trace in chunks has directories, and so has a session of LTTng.
+const TRACE_LEVELS: usize = 10;
+/// Folders that a session of LTTng has.
+const DOMAINS: [&str; 2] = ["kernel", "ust"];
 
 /// The directory.
 #[derive(Debug)]
@@ -43,25 +45,30 @@ impl Root {
     /// Returns the path of a trace. None of its files is a link to the outside.
     pub fn trace(&self, path: &Path) -> Result<PathBuf, String> {
         let trace = self.inside(path)?;
-        let dir = self.path.join(&trace);
-        if !is_trace(&dir) {
+        let full = self.path.join(&trace);
+        if !is_readable(&full) {
             return Err(format!("{}: no trace", path.display()));
         }
-        self.check(&dir, TRACE_LEVELS)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+        if full.is_dir() {
+            let mut left = MOST;
+            self.check(&full, TRACE_LEVELS, &mut left)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+        }
         Ok(trace)
     }
 
-    fn check(&self, dir: &Path, levels: usize) -> io::Result<()> {
+    fn check(&self, dir: &Path, levels: usize, left: &mut usize) -> io::Result<()> {
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
+            let more = left.checked_sub(1);
+            *left = more.ok_or_else(|| io::Error::other("too many files for a trace"))?;
             let kind = entry.file_type()?;
             let path = entry.path();
             if kind.is_symlink() && !fs::canonicalize(&path)?.starts_with(&self.path) {
                 return Err(io::Error::other(outside(&path)));
             }
             if kind.is_dir() && levels > 1 {
-                self.check(&path, levels - 1)?;
+                self.check(&path, levels - 1, left)?;
             }
         }
         Ok(())
@@ -93,7 +100,9 @@ impl Root {
     }
 
     fn search(&self, dir: &Path, levels: usize, traces: &mut Vec<PathBuf>, left: &mut usize) {
-        if is_trace(&self.path.join(dir)) {
+        let full = self.path.join(dir);
+        let is_session = DOMAINS.iter().any(|domain| full.join(domain).is_dir());
+        if is_trace(&full) || is_session && is_readable(&full) {
             traces.push(match dir.as_os_str().is_empty() {
                 true => PathBuf::from("."),
                 false => dir.to_owned(),
@@ -107,8 +116,13 @@ impl Root {
                 return;
             }
             *left -= 1;
-            if levels > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.search(&dir.join(entry.file_name()), levels - 1, traces, left);
+            let path = dir.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && levels > 0 => {
+                    self.search(&path, levels - 1, traces, left);
+                }
+                Ok(kind) if kind.is_file() && is_readable(&entry.path()) => traces.push(path),
+                _ => {}
             }
         }
     }

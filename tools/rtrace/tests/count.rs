@@ -8,8 +8,9 @@ use assert_cmd::Command;
 use predicates::str::contains;
 use rtrace_abi::header::Layout;
 use serde_json::{json, Value};
+use std::fs;
 use std::path::Path;
-use synthetic::{PacketBuilder, OPENAT_EXIT, WAKING};
+use synthetic::{PacketBuilder, OPENAT, OPENAT_EXIT, WAKING};
 use tempfile::TempDir;
 
 /// Microseconds and seconds in clock ticks.
@@ -212,6 +213,98 @@ fn no_duration_spans_a_loss() {
     );
     let mut command = rtrace(dir.path(), &["-e", "openat"]);
     command.assert().success().stderr(contains("2 lost"));
+}
+
+/// Call stacks are keys: of an event itself, and with a duration of its begin. The kernel's and the user's are innermost
+/// first; functions have the names that were saved.
+#[test]
+fn stacks_are_keys() {
+    let dir = TempDir::new().unwrap();
+    let record = |kernel: &[u64], user: &[u64], fields: &[u8]| {
+        let mut record = 7_i32.to_le_bytes().to_vec();
+        for stack in [kernel, user] {
+            record.extend((stack.len() as u32).to_le_bytes());
+            record.extend(stack.iter().flat_map(|address| address.to_le_bytes()));
+        }
+        [record, fields.to_vec()].concat()
+    };
+    let (file, ret) = (b"/x\0", 3_i64.to_le_bytes());
+    let (deep, flat) = (&[0x24, 0x10][..], &[0x10][..]);
+    let call = |packet: PacketBuilder, time: u64, kernel: &[u64], user: &[u64]| {
+        // The stack at the end of the call is another one.
+        packet
+            .event(OPENAT, S + time * US, &record(kernel, user, file))
+            .event(OPENAT_EXIT, S + (time + 5) * US, &record(&[], &[], &ret))
+    };
+    let mut one = packet(0, 0, S);
+    for (time, kernel, user) in [
+        (10, deep, &[0x3, 0x2][..]),
+        (20, deep, &[0x3, 0x2]),
+        (30, flat, &[0x2]),
+        (40, &[], &[]),
+    ] {
+        one = call(one, time, kernel, user);
+    }
+    let streams = [(0, vec![one.close(S + 100 * US, 8)])];
+    synthetic::write(dir.path(), Layout::Compact, &streams).unwrap();
+    let integer = |size, signed| {
+        format!("integer {{ size = {size}; align = 8; signed = {signed}; base = 16; }}")
+    };
+    let stack = |name| {
+        let (length, address) = (integer(32, false), integer(64, false));
+        format!("{length} __{name}_length;\n{address} _{name}[__{name}_length];\n")
+    };
+    let contexts = format!(
+        "\tevent.context := struct {{\n{} _tid;\n{}{}\t}};\n\tpacket.context",
+        integer(32, true),
+        stack("callstack_kernel"),
+        stack("callstack_user")
+    );
+    let path = dir.path().join("metadata");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\tpacket.context", &contexts, 1)).unwrap();
+    let trace = synthetic::uuid_text(synthetic::UUID);
+    let mappings =
+        format!("rtrace mappings 1\ntrace {trace}\nclock 1 1\nmap 0 7 0 10 0 ab /bin/task\n");
+    fs::write(dir.path().join(".mappings"), mappings).unwrap();
+    let symbols = format!(
+        "rtrace symbols 1\ntrace {trace}\nkernel\n8 20 outer\n20 10 inner [mod]\n\
+         file ab /bin/task\n1 1 caller\n3 1 leaf\n"
+    );
+    fs::write(dir.path().join(".symbols"), symbols).unwrap();
+
+    let sorted = |words: &[&str]| {
+        let mut rows = rows(dir.path(), words);
+        let array = rows.as_array_mut().unwrap();
+        array.sort_by_key(|row| (-row["count"].as_i64().unwrap(), row.to_string()));
+        rows
+    };
+    let expected = json!([
+        {"kstack": "inner;outer", "count": 2},
+        {"kstack": "-", "count": 1},
+        {"kstack": "outer", "count": 1},
+    ]);
+    assert_eq!(
+        sorted(&["-e", "syscall_entry_openat", "--by", "kstack"]),
+        expected
+    );
+    // The return address of a caller is after its call. In the last stack no function has the address.
+    let expected = json!([
+        {"ustack": "leaf;caller", "count": 2},
+        {"ustack": "-", "count": 1},
+        {"ustack": "[task]", "count": 1},
+    ]);
+    assert_eq!(
+        sorted(&["-e", "syscall_entry_openat", "--by", "ustack"]),
+        expected
+    );
+    let expected = json!([
+        {"kstack": "inner;outer", "count": 2, "sum(duration)": 10_000},
+        {"kstack": "-", "count": 1, "sum(duration)": 5000},
+        {"kstack": "outer", "count": 1, "sum(duration)": 5000},
+    ]);
+    let words = ["-e", "openat", "--by", "kstack", "--sum", "duration"];
+    assert_eq!(sorted(&words), expected);
 }
 
 #[test]

@@ -46,13 +46,25 @@
 #endif
 
 #include "counter.h"
-
+#include "features.h"
 #include "stand_ins.h"
 
 #define BATCH 100
 #define MAX_COUNT 100000000UL
 /* A system call's site fires two. */
 #define MAX_TRACEPOINTS 2
+
+/* The guards of the kernel's own sites: of system calls, and of the others. */
+#ifdef RTRACE_HAS_FAULTABLE_TRACEPOINTS
+#define guard_call()	guard(rcu_tasks_trace)()
+#else
+#define guard_call()	guard(preempt_notrace)()
+#endif
+#ifdef RTRACE_HAS_PREEMPTIBLE_TRACEPOINTS
+#define guard_site()	guard(srcu_fast_notrace)(&tracepoint_srcu)
+#else
+#define guard_site()	guard(preempt_notrace)()
+#endif
 
 /* Does the same as __traceiter_<name> (include/linux/tracepoint.h), at the given tracepoint. */
 #define CALL_PROBES(tracepoint, proto, args...)						\
@@ -75,7 +87,7 @@ static noinline notrace void fire_softirq_entry(struct tracepoint *const *tracep
 						unsigned int times)
 {
 	while (times--) {
-		guard(srcu_fast_notrace)(&tracepoint_srcu);
+		guard_site();
 		CALL_PROBES(tracepoints[0], (void *, unsigned int), TIMER_SOFTIRQ);
 	}
 }
@@ -86,7 +98,7 @@ static noinline notrace void fire_irq_handler_entry(struct tracepoint *const *tr
 						    unsigned int times)
 {
 	while (times--) {
-		guard(srcu_fast_notrace)(&tracepoint_srcu);
+		guard_site();
 		CALL_PROBES(tracepoints[0], (void *, int, struct irqaction *), 27, &action);
 	}
 }
@@ -97,7 +109,7 @@ static noinline notrace void fire_sched_switch(struct tracepoint *const *tracepo
 	struct task_struct *prev = current, *next = current->group_leader;
 
 	while (times--) {
-		guard(srcu_fast_notrace)(&tracepoint_srcu);
+		guard_site();
 		CALL_PROBES(tracepoints[0],
 			    (void *, bool, struct task_struct *, struct task_struct *, unsigned int),
 			    false, prev, next, TASK_INTERRUPTIBLE);
@@ -108,7 +120,7 @@ static noinline notrace void fire_cpu_frequency(struct tracepoint *const *tracep
 						unsigned int times)
 {
 	while (times--) {
-		guard(srcu_fast_notrace)(&tracepoint_srcu);
+		guard_site();
 		CALL_PROBES(tracepoints[0], (void *, unsigned int, unsigned int), 2400000, 0);
 	}
 }
@@ -125,12 +137,12 @@ static noinline notrace void fire_getppid(struct tracepoint *const *tracepoints,
 
 	while (times--) {
 		{
-			guard(rcu_tasks_trace)();
+			guard_call();
 			CALL_PROBES(tracepoints[0], (void *, struct pt_regs *, long), &regs,
 				    __NR_getppid);
 		}
 		{
-			guard(rcu_tasks_trace)();
+			guard_call();
 			CALL_PROBES(tracepoints[1], (void *, struct pt_regs *, long), &regs, 1);
 		}
 	}

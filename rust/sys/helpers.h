@@ -164,6 +164,8 @@ void *rtrace_sample_read(struct perf_event *event, struct perf_sample_data *data
 
 /* privilege.c */
 bool rtrace_opener_has(const struct file *file, int capability, int other);
+const struct cred *rtrace_be_kernel(void);
+void rtrace_be_caller(const struct cred *own);
 bool rtrace_is_last_reference(struct file *file);
 
 /* stack.c */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Privileges of an open file, and its references. */
+/* Privileges of an open file and of the caller; references of an open file. */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
+#include <linux/sched/task.h>
 #include <linux/user_namespace.h>
 
 #include "helpers.h"
@@ -18,6 +19,18 @@ notrace bool rtrace_opener_has(const struct file *file, int capability, int othe
 
 	revert_creds(own);
 	return has;
+}
+
+/* Gives the current task the kernel's credentials, and returns its own for rtrace_be_caller(). */
+notrace const struct cred *rtrace_be_kernel(void)
+{
+	/* They are those of the first task, and never freed. */
+	return override_creds(rcu_dereference_protected(init_task.cred, true));
+}
+
+notrace void rtrace_be_caller(const struct cred *own)
+{
+	revert_creds(own);
 }
 
 /* Whether the caller has the only reference to the open file. A shell duplicates the descriptor of a redirection. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Rights of an open file, and the kernel's lockdown.
+//! Rights of an open file and of the caller, and the kernel's lockdown.
 
 use crate::arch::preempt::NoPreempt;
 use crate::sys::args::{FarWord, Task};
@@ -48,6 +48,16 @@ impl Rights {
             sees_addresses: has(bindings::CAP_SYSLOG, bindings::CAP_SYSLOG),
         }
     }
+}
+
+/// Calls `work` with the kernel's credentials, where the kernel would check those of the current task. Process context.
+pub(super) fn as_kernel<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: In process context there is a current task. It gets its credentials back below.
+    let own = unsafe { bindings::rtrace_be_kernel() };
+    let result = work();
+    // SAFETY: The call above has returned the credentials of the same task.
+    unsafe { bindings::rtrace_be_caller(own) };
+    result
 }
 
 /// The real user id of the current task, in the initial namespace. Process context.

@@ -14,6 +14,7 @@
 //! operations on the directory's entries: it adds them one after the other, and holds the [`Dir`](super::Dir) above.
 
 use super::active::ActiveOperations;
+use crate::sys::privilege::as_kernel;
 use crate::sys::{bindings, parameter};
 use core::ffi::c_void;
 use core::ptr::{null, null_mut, NonNull};
@@ -159,24 +160,31 @@ impl Entry {
             // SAFETY: The parent is live, because the owner of its `Dir` calls this, or of one below.
             to_result(unsafe { bindings::rtrace_dir_wait(parent) })?;
         }
-        // SAFETY:
-        // - The name is NUL-terminated.
-        // - The parent is live: in debugfs as above, in `rtrace` because the tree has its place and is locked. Only that
-        //   of debugfs can be NULL.
-        // - The operations are static, and find the file by `FileNode::of`.
-        let made = unsafe {
-            match on {
-                FileSystem::Own => bindings::rtrace_fs_create(parent, name, mode, file, operations),
-                FileSystem::Debugfs if file.is_null() => bindings::debugfs_create_dir(name, parent),
-                FileSystem::Debugfs => bindings::debugfs_create_file_unsafe(
-                    name,
-                    mode & parameter::mode(),
-                    parent,
-                    file,
-                    operations,
-                ),
+        // A program that registers events has no right in these directories. Linux 6.12 checks those of the caller.
+        let made = as_kernel(|| {
+            // SAFETY:
+            // - The name is NUL-terminated.
+            // - The parent is live: in debugfs as above, in `rtrace` because the tree has its place and is locked. Only
+            //   that of debugfs can be NULL.
+            // - The operations are static, and find the file by `FileNode::of`.
+            unsafe {
+                match on {
+                    FileSystem::Own => {
+                        bindings::rtrace_fs_create(parent, name, mode, file, operations)
+                    }
+                    FileSystem::Debugfs if file.is_null() => {
+                        bindings::debugfs_create_dir(name, parent)
+                    }
+                    FileSystem::Debugfs => bindings::debugfs_create_file_unsafe(
+                        name,
+                        mode & parameter::mode(),
+                        parent,
+                        file,
+                        operations,
+                    ),
+                }
             }
-        };
+        });
         let made = from_err_ptr(made)?;
         if let (FileSystem::Own, Some(file)) = (on, &self.file) {
             // The inode's reference, which `put` returns. The entry cannot be evicted meanwhile: the tree is locked.

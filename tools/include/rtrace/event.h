@@ -34,6 +34,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -333,7 +334,16 @@ void rtrace_begin(void)
 	}
 }
 
-/* Before the library is unloaded. No thread records any more. */
+/* The beginning of this program or library, which the linker knows. */
+extern const ElfW(Ehdr) rtrace_file __asm__("__ehdr_start") __attribute__((weak, visibility("hidden")));
+
+/* Whether this is the main program: its end is that of the process, and its threads may go on recording meanwhile. */
+static inline int rtrace_is_main(void)
+{
+	return &rtrace_file && (uintptr_t)&rtrace_file + rtrace_file.e_phoff == getauxval(AT_PHDR);
+}
+
+/* Before the library is unloaded. None of its threads records any more, also at the end of the process. */
 RTRACE_SHARED __attribute__((destructor)) void rtrace_end(void);
 
 void rtrace_end(void)
@@ -342,7 +352,7 @@ void rtrace_end(void)
 
 	for (event = __start_rtrace_events; event < __stop_rtrace_events; event++)
 		__atomic_store_n(&(*event)->word, &rtrace_words_off, __ATOMIC_RELEASE);
-	if (!rtrace_state.is_made || rtrace_state.fd < 0)
+	if (!rtrace_state.is_made || rtrace_state.fd < 0 || rtrace_is_main())
 		return;
 	if (rtrace_state.rings) {
 		struct rtrace_header *headers = rtrace_state.rings->headers;

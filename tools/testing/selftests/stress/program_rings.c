@@ -9,6 +9,8 @@
  *	    the same, then waits for a signal
  *	program_rings storm COUNT THREADS
  *	    the same, while signals interrupt the threads, whose handler records, too, and may leave by siglongjmp()
+ *	program_rings leave COUNT THREADS
+ *	    returns from main() when COUNT events are recorded, while the threads go on recording
  *	program_rings fork COUNT
  *	    the parent and a child record COUNT events each, and a grandchild, that has the descriptors of both, sleeps
  *	program_rings exec COUNT PROGRAM...
@@ -54,6 +56,17 @@ static void on_signal(int signal)
 	record(1);
 	if (signal == SIGUSR2 && may_leave)
 		siglongjmp(away, 1);
+}
+
+/* Records until the process ends. */
+static void *work_on(void *number)
+{
+	me = (uintptr_t)number;
+	for (;;) {
+		record(0);
+		__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
 }
 
 static void *work(void *number)
@@ -133,6 +146,14 @@ int main(int argc, char **argv)
 		storms = 1;
 		run(threads);
 		show();
+	} else if (!strcmp(what, "leave")) {
+		pthread_t thread;
+
+		for (long i = 0; i < threads; i++)
+			if (pthread_create(&thread, NULL, work_on, (void *)(i + 1)))
+				return 1;
+		while (__atomic_load_n(&calls, __ATOMIC_RELAXED) < (uint64_t)count)
+			usleep(1000);
 	} else if (!strcmp(what, "fork")) {
 		int status;
 

@@ -120,6 +120,7 @@ void rtrace_put_page(struct page *page);
 u8 rtrace_delivery_barrier(void);
 unsigned int rtrace_program_rings(void);
 unsigned int rtrace_program_ring_size(void);
+unsigned int rtrace_program_nice(void);
 unsigned long rtrace_program_memory_user(void);
 unsigned long rtrace_program_memory(void);
 bool rtrace_is_mode(unsigned int mode);

@@ -23,6 +23,7 @@ pub(crate) mod mapping;
 pub(crate) mod memory_owner;
 pub(crate) mod module_tracepoint;
 pub(crate) mod modules;
+pub(crate) mod niceness;
 pub(crate) mod nofault;
 mod old;
 pub(crate) mod page_array;

@@ -6,7 +6,9 @@
 #include <linux/cred.h>
 #include <linux/kstrtox.h>
 #include <linux/module.h>
+#include <linux/minmax.h>
 #include <linux/moduleparam.h>
+#include <linux/sched/prio.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 #include <linux/uidgid.h>
@@ -115,6 +117,10 @@ static unsigned long program_memory = 64 << 20;
 module_param(program_memory, ulong, 0444);
 MODULE_PARM_DESC(program_memory, "Bytes that all such rings may have (default: 67108864)");
 
+static unsigned int program_nice = 10;
+module_param(program_nice, uint, 0444);
+MODULE_PARM_DESC(program_nice, "Niceness, 0 to 19, with which the module takes records from such rings (default: 10)");
+
 /*
  * Initial settings of the default session and its first channel. At load time each text is written to the file
  * with the parameter's name (file/parameters.rs).
@@ -170,6 +176,11 @@ notrace unsigned int rtrace_program_rings(void)
 notrace unsigned int rtrace_program_ring_size(void)
 {
 	return program_ring_size;
+}
+
+notrace unsigned int rtrace_program_nice(void)
+{
+	return min(program_nice, (unsigned int)MAX_NICE);
 }
 
 notrace unsigned long rtrace_program_memory_user(void)

@@ -41,6 +41,12 @@ pub(crate) fn program_ring_size() -> usize {
     (size as usize).min(RING_SIZE_MAX)
 }
 
+/// Niceness of the thread that takes records from such rings, 0 to 19. Any context.
+pub(crate) fn program_nice() -> u32 {
+    // SAFETY: As above.
+    unsafe { bindings::rtrace_program_nice() }
+}
+
 /// Bytes that all such rings of a user may have. Any context.
 pub(crate) fn program_memory_user() -> usize {
     // SAFETY: As above.

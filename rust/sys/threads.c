@@ -16,6 +16,7 @@
 #include <linux/pid_namespace.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/siphash.h>
@@ -282,4 +283,13 @@ int rtrace_visit_files(struct task_struct *thread, u32 fd, u32 most, char *room,
 	}
 	task_unlock(thread);
 	return next - 1;
+}
+
+/* Sets the niceness of the current thread, and returns the earlier one. May sleep. */
+int rtrace_set_nice(int nice)
+{
+	int earlier = task_nice(current);
+
+	set_user_nice(current, nice);
+	return earlier;
 }

@@ -71,6 +71,7 @@ typedef bool (*rtrace_picks_thread_t)(s32 tid, void *data);
 typedef void (*rtrace_visit_file_t)(const struct rtrace_file *file, void *data);
 
 void rtrace_threads_init(void);
+int rtrace_set_nice(int nice);
 int rtrace_visit_thread(int tid, rtrace_visit_thread_t visit, void *data);
 bool rtrace_memory_has_thread(struct mm_struct *memory, rtrace_picks_thread_t picks, void *data);
 bool rtrace_owns_memory(int tid);

@@ -325,8 +325,9 @@ impl State {
             known.channel.give_waiting(bound.0);
         }
         self.rings.retain(|ring| {
+            let is_read = ring.reader.is_used_up() || ring.program.is_refused();
             // While the memory is mapped it counts for the limits.
-            let stays = !ring.is_last || !ring.reader.is_used_up() || ring.pages.is_mapped();
+            let stays = !ring.is_last || !is_read || ring.pages.is_mapped();
             if !stays {
                 ring.program.free_ring(ring.index, retired);
             }
@@ -365,6 +366,10 @@ impl Ring {
     /// Finds the next record. Reads the program's position at most once in a run, so that a program which goes on writing
     /// does not keep the thread here.
     fn advance(&mut self, margin: u64) {
+        if self.program.is_refused() {
+            self.source = Source::UsedUp(Bound(u64::MAX));
+            return;
+        }
         loop {
             if let Some(time) = self.peek() {
                 self.source = Source::Next(time);
@@ -456,6 +461,10 @@ impl Ring {
     fn count(&mut self) {
         let counts = &self.program.counts;
         counts.records.add(core::mem::take(&mut self.records));
+        // Bytes that are no records are an error once for each run.
+        let errors = u64::from(self.reader.garbage() != self.garbage)
+            + self.reader.bad_heads().wrapping_sub(self.bad_heads);
+        let is_refused_now = self.program.count_errors(errors);
         for (sum, seen, now) in [
             (&counts.garbage, &mut self.garbage, self.reader.garbage()),
             (
@@ -480,6 +489,9 @@ impl Ring {
         if lost != 0 {
             counts.lost.add(lost);
             self.count_lost(lost);
+        }
+        if is_refused_now {
+            for_each_event(&self.program, |event| event.rings().refuse(&self.program));
         }
     }
 

@@ -140,6 +140,15 @@ impl EventRings {
             .retain(|known| !Arc::ptr_eq(&known.program, program));
     }
 
+    /// Tells a program that is refused that nobody listens. May sleep.
+    pub(super) fn refuse(&self, program: &Arc<SharedRings>) {
+        let state = self.state.lock();
+        let all = state.listeners.iter();
+        for listener in all.filter(|known| Arc::ptr_eq(&known.program, program)) {
+            program.announce(listener.index, 0);
+        }
+    }
+
     /// Announces a change of the other probes. May sleep.
     pub(crate) fn announce(&self, others: bool) {
         self.state.lock().announce(others);

@@ -21,6 +21,7 @@ use crate::channel::given::Giver;
 use crate::channel::Channel;
 use crate::program::record::HEADER;
 use crate::sys::cpu;
+use crate::sys::niceness::EarlierNiceness;
 use crate::sys::parameter;
 use crate::sys::timer::Timer;
 use crate::sys::work::{Ask, Work};
@@ -82,7 +83,11 @@ impl Rings {
     /// Makes it without programs. May sleep.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let drain = Drain::new()?;
-        let work = Work::new(drain.clone(), |drain| drain.run())?;
+        let work = Work::new(drain.clone(), |drain| {
+            // Programs that flood their rings do not take the time of others.
+            let _nice = EarlierNiceness::replace(parameter::program_nice());
+            drain.run();
+        })?;
         let asked = work.clone();
         Arc::pin_init(
             pin_init!(Self {

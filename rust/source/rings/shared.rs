@@ -7,7 +7,7 @@ use crate::abi::ioctl::RingLayout;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
 use crate::context::ThreadContexts;
-use crate::program::record::MAX_THREAD;
+use crate::program::record::{LONGEST_RECORD, MAX_THREAD};
 use crate::source::program::{ProgramEvent, MAX_INDEX};
 use crate::sys::args::Task;
 use crate::sys::clock;
@@ -43,6 +43,9 @@ const MAX_THREADS: usize = 1 << 16;
 
 const _: () = assert!(MAX_THREADS <= MAX_THREAD as usize);
 
+/// Number of errors after which nothing is taken from a program's rings any more.
+const MAX_ERRORS: u64 = 100;
+
 /// States of the headers' mapping.
 const UNMAPPED: u64 = 0;
 const IS_MAPPED: u64 = 1;
@@ -68,6 +71,8 @@ pub(crate) struct SharedRings {
     threads: Mutex<KVVec<ThreadContexts>>,
     /// State of the headers' mapping.
     mapped: SharedWord,
+    /// Number of errors, up to [`MAX_ERRORS`].
+    errors: SharedWord,
     work: Arc<DrainWork>,
     pub(crate) counts: RingCounts,
 }
@@ -137,6 +142,7 @@ impl SharedRings {
                 full,
                 threads <- new_mutex!(KVVec::new()),
                 mapped: SharedWord::new(UNMAPPED),
+                errors: SharedWord::new(0),
                 work,
                 counts: RingCounts {
                     records: SharedWord::new(0),
@@ -242,24 +248,46 @@ impl SharedRings {
         }
     }
 
-    /// Lets the program write the rest of a ring, and has its records taken soon. May be called at any time.
+    /// Lets the program write the rest of a ring, and has its records taken soon, if it has written the first half. May be
+    /// called at any time.
     pub(crate) fn wake(&self, index: u32) -> Result {
         let full = self.full.get(index as usize).ok_or(EINVAL)?.load();
-        if full != 0 {
-            let half = full.wrapping_sub(self.ring_size as u64 / 2);
-            if let (Some(limit), Some(may_wake)) =
-                (self.header(index, LIMIT), self.header(index, MAY_WAKE))
-            {
-                may_wake.store(0);
-                limit.compare_exchange(half, full);
+        let half = full.wrapping_sub(self.ring_size as u64 / 2);
+        let (Some(head), Some(limit), Some(may_wake)) = (
+            self.header(index, HEAD),
+            self.header(index, LIMIT),
+            self.header(index, MAY_WAKE),
+        ) else {
+            return Ok(());
+        };
+        // The next record, at least, does not fit before the half. So a program does not keep the thread busy by calls
+        // alone.
+        let left = half.wrapping_sub(head.load()) as i64;
+        if full != 0 && left < LONGEST_RECORD as i64 {
+            may_wake.store(0);
+            if limit.compare_exchange(half, full) {
+                self.work.ask();
             }
         }
-        self.work.ask();
         Ok(())
     }
 
-    /// The word of an event: [`Word`](super::event::Word).
+    /// Counts errors in what the program has written. Returns whether these made it [refused](Self::is_refused).
+    pub(super) fn count_errors(&self, count: u64) -> bool {
+        let before = self.errors.load();
+        let now = before.saturating_add(count).min(MAX_ERRORS);
+        self.errors.store(now);
+        before < now && now == MAX_ERRORS
+    }
+
+    /// Whether nothing is taken from the program's rings any more, because it made too many errors.
+    pub(super) fn is_refused(&self) -> bool {
+        self.errors.load() == MAX_ERRORS
+    }
+
+    /// The word of an event: [`Word`](super::event::Word). 0 if the program is refused.
     pub(super) fn announce(&self, index: usize, word: u32) {
+        let word = if self.is_refused() { 0 } else { word };
         self.words.store_u32(index * size_of::<u32>(), word);
     }
 

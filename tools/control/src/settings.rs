@@ -40,7 +40,7 @@ impl FromStr for Mode {
 }
 
 /// Names of the channel settings that are passed on as text.
-pub const TEXTS: [&str; 2] = ["snapshot_memory", "barrier"];
+pub const TEXTS: [&str; 3] = ["snapshot_memory", "barrier", "source"];
 
 /// Size and number of the sub-buffers of one CPU's buffer, written `SIZExN`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]

@@ -22,7 +22,9 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
             FIRST_CHANNEL => "-b ".to_owned(),
             name => format!("--channel {name}:"),
         };
-        let said = lines_of(&counted.stats.total, settings.size, overwrite, &option);
+        let takes_rings = channel.text("source")? == "rings";
+        let total = &counted.stats.total;
+        let said = lines_of(total, settings.size, overwrite, &option, takes_rings);
         lines.extend(said.into_iter().map(|line| match channels.len() {
             1 => line,
             _ => format!("channel {name}: {line}"),
@@ -35,8 +37,15 @@ pub fn on_loss(session: &Session, stats: &TraceStats) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// Advice for these counters. `option` is the option that sets the size of the buffers.
-fn lines_of(total: &Counters, size: BufferSize, overwrite: bool, option: &str) -> Vec<String> {
+/// Advice for these counters. `option` is the option that sets the size of the buffers. `takes_rings`: the channel takes
+/// records from rings of programs.
+fn lines_of(
+    total: &Counters,
+    size: BufferSize,
+    overwrite: bool,
+    option: &str,
+    takes_rings: bool,
+) -> Vec<String> {
     let larger = size.doubled();
     let mut lines = Vec::new();
     if total.overwritten > 0 && overwrite {
@@ -51,7 +60,13 @@ fn lines_of(total: &Counters, size: BufferSize, overwrite: bool, option: &str) -
             total.overwritten
         ));
     }
-    if total.full > 0 {
+    if total.full > 0 && takes_rings {
+        lines.push(format!(
+            "{} events were discarded because a program's ring or a buffer was full; larger rings (the module's parameter \
+             program_ring_size), a call for each event (--source probes), or a larger buffer helps: {option}{larger}",
+            total.full
+        ));
+    } else if total.full > 0 {
         lines.push(format!(
             "{} events were discarded because a buffer was full; record fewer events \
              (-e, -x), or use a larger buffer: {option}{larger}",
@@ -124,9 +139,14 @@ mod tests {
             missed: 8,
             ..Counters::default()
         };
-        let lines = lines_of(&total, "64Kx4".parse().unwrap(), false, "-b ");
-        assert_eq!(lines.len(), 8);
-        assert!(lines[1].contains("-b 128Kx4"), "{}", lines[1]);
-        assert!(lines_of(&Counters::default(), BufferSize::DEFAULT, true, "-b ").is_empty());
+        for takes_rings in [false, true] {
+            let size = "64Kx4".parse().unwrap();
+            let lines = lines_of(&total, size, false, "-b ", takes_rings);
+            assert_eq!(lines.len(), 8);
+            assert!(lines[1].contains("-b 128Kx4"), "{}", lines[1]);
+            assert_eq!(lines[1].contains("program_ring_size"), takes_rings);
+            let nothing = Counters::default();
+            assert!(lines_of(&nothing, size, true, "-b ", takes_rings).is_empty());
+        }
     }
 }

@@ -56,6 +56,9 @@ impl FromStr for ChannelArg {
     }
 }
 
+/// Name of the channel for events of programs.
+pub const PROGRAMS: &str = "programs";
+
 /// Settings of a channel. A setting that is `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelSetup {
@@ -115,6 +118,43 @@ impl ChannelSetup {
         format!("channel `{name}` has no events: give its -e after `--channel {name}`")
     }
 
+    /// Whether all its patterns that pick events pick only events of programs.
+    fn is_of_programs(&self) -> bool {
+        let events = self.events.iter().flatten();
+        let mut picking = events.filter(|pattern| !pattern.value.starts_with('!'));
+        let all = picking
+            .clone()
+            .all(|pattern| is_of_programs(&pattern.value));
+        picking.next().is_some() && all
+    }
+
+    /// Moves the patterns of programs' events and their filters to another channel. Patterns that exclude events count for
+    /// both.
+    fn move_programs(&mut self, to: &mut Self) {
+        let picks = |pattern: &Given<String>| !pattern.value.starts_with('!');
+        let is_moved = |pattern: &Given<String>| picks(pattern) && is_of_programs(&pattern.value);
+        let events = self.events.iter().flatten().cloned();
+        let (moved, stay): (Vec<_>, Vec<_>) = events.partition(is_moved);
+        if moved.is_empty() {
+            return;
+        }
+        let out = stay.iter().filter(|pattern| !picks(pattern)).cloned();
+        let moved = moved.into_iter().chain(out);
+        to.events.get_or_insert_default().extend(moved);
+        to.fill(self.mode, self.size);
+        self.events = stay.iter().any(picks).then_some(stay);
+        let filters = std::mem::take(&mut self.filters).into_iter();
+        let is_moved = |filter: &Filter| filter.patterns.iter().all(|word| is_of_programs(word));
+        let (moved, stay): (Vec<_>, Vec<_>) = filters.partition(is_moved);
+        to.filters.extend(moved);
+        self.filters = stay;
+    }
+
+    /// Lets the channel take records of programs from their rings.
+    fn take_from_rings(&mut self) {
+        self.texts.insert("source", "rings".to_owned().into());
+    }
+
     /// Sets mode and size if the channel has none.
     pub fn fill(&mut self, mode: Option<Mode>, size: Option<BufferSize>) {
         self.mode = self.mode.or(mode);
@@ -145,6 +185,30 @@ pub fn patterns_of(given: &str) -> Vec<String> {
     let words = own.into_iter().map(str::to_owned);
     let words = words.chain(calls.into_iter().flat_map(ends));
     words.map(|word| format!("{not}{word}")).collect()
+}
+
+/// Whether a pattern picks only events of programs.
+fn is_of_programs(pattern: &str) -> bool {
+    pattern.starts_with("user.")
+}
+
+/// Lets the channels take events of programs from the programs' rings. A channel that does has no events of the kernel. So
+/// the events of programs in `channel0`, and those in channels with other events, go to a channel [`PROGRAMS`]; but not if
+/// a channel of that name is given.
+pub fn take_from_rings(channels: &mut Vec<ChannelSetup>) {
+    let is_taken = channels.iter().any(|channel| channel.name == PROGRAMS);
+    let mut moved = ChannelSetup::named(PROGRAMS);
+    for channel in channels.iter_mut() {
+        if channel.is_of_programs() && !channel.is_first() {
+            channel.take_from_rings();
+        } else if !is_taken {
+            channel.move_programs(&mut moved);
+        }
+    }
+    if moved.is_of_programs() {
+        moved.take_from_rings();
+        channels.push(moved);
+    }
 }
 
 /// Whether a pattern is a word with wildcards that picks system calls by their names. In that case it need not pick
@@ -219,6 +283,81 @@ mod tests {
                 patterns
             );
         }
+    }
+
+    #[test]
+    fn events_of_programs_have_a_channel_of_their_own() {
+        let channel = |name: &str, words: &str| ChannelSetup {
+            events: (!words.is_empty()).then(|| {
+                words
+                    .split(' ')
+                    .map(|word| word.to_owned().into())
+                    .collect()
+            }),
+            ..ChannelSetup::named(name)
+        };
+        for (given, expected) in [
+            (&[("channel0", "sched irq:*")][..], "channel0: sched irq:*"),
+            (&[("channel0", "")], "channel0: -"),
+            (&[("channel0", "!user.a")], "channel0: !user.a"),
+            (
+                &[("channel0", "user.*")],
+                "channel0: -, programs rings: user.*",
+            ),
+            (
+                &[("channel0", "sched user.a !user.a:b user.c:d !x")],
+                "channel0: sched !user.a:b !x, programs rings: user.a user.c:d !user.a:b !x",
+            ),
+            (
+                &[("channel0", "sched"), ("own", "user.* !user.b")],
+                "channel0: sched, own rings: user.* !user.b",
+            ),
+            (
+                &[("channel0", "user.a"), ("own", "irq user.b")],
+                "channel0: -, own: irq, programs rings: user.a user.b",
+            ),
+            (
+                &[("channel0", "user.a"), ("programs", "irq user.b")],
+                "channel0: user.a, programs: irq user.b",
+            ),
+        ] {
+            let mut channels: Vec<_> = given
+                .iter()
+                .map(|(name, words)| channel(name, words))
+                .collect();
+            take_from_rings(&mut channels);
+            let shown = channels.iter().map(|channel| {
+                let words = channel.events.iter().flatten();
+                let words: Vec<_> = words.map(|given| given.value.as_str()).collect();
+                let source = channel
+                    .texts
+                    .get("source")
+                    .map_or(String::new(), |source| format!(" {}", source.value));
+                let words = if words.is_empty() {
+                    "-".to_owned()
+                } else {
+                    words.join(" ")
+                };
+                format!("{}{source}: {words}", channel.name)
+            });
+            assert_eq!(shown.collect::<Vec<_>>().join(", "), expected);
+        }
+    }
+
+    #[test]
+    fn filters_follow_their_events() {
+        let filter = |word: &str| Filter {
+            patterns: patterns_of(word),
+            expression: "a == 1".to_owned().into(),
+        };
+        let mut channels = vec![ChannelSetup {
+            events: Some(vec!["sched".to_owned().into(), "user.a".to_owned().into()]),
+            filters: vec![filter("sched"), filter("user.a")],
+            ..ChannelSetup::named(FIRST_CHANNEL)
+        }];
+        take_from_rings(&mut channels);
+        assert_eq!(channels[0].filters, [filter("sched")]);
+        assert_eq!(channels[1].filters, [filter("user.a")]);
     }
 
     #[test]

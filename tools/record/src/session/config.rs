@@ -67,6 +67,7 @@ struct Channel {
     cpus: Option<Spanned<String>>,
     snapshot_memory: Option<Spanned<String>>,
     barrier: Option<Spanned<String>>,
+    source: Option<Spanned<String>>,
 }
 
 /// A number of bytes, as text with K, M or G.
@@ -157,7 +158,7 @@ pub fn parse(file: &str, text: &str) -> Result<Config, String> {
             aux_size: source
                 .optional(parsed.aux_size)
                 .map(|size| size.map(|AuxSize(size)| size)),
-            texts: source.texts([parsed.snapshot_memory, parsed.barrier]),
+            texts: source.texts([parsed.snapshot_memory, parsed.barrier, None]),
             marker_channel: source.optional(parsed.marker_channel),
             contexts: source.optional(parsed.contexts),
             cpus: source.optional(parsed.cpus),
@@ -251,7 +252,7 @@ impl Source<'_> {
             size: channel.size.map(|Size(size)| size),
             contexts: self.optional(channel.contexts),
             cpus: self.optional(channel.cpus),
-            texts: self.texts([channel.snapshot_memory, channel.barrier]),
+            texts: self.texts([channel.snapshot_memory, channel.barrier, channel.source]),
             filters: filters.collect::<Result<_, String>>()?,
             ..ChannelSetup::named(&name.value)
         };

@@ -141,14 +141,15 @@ impl EarlierChannel {
 
     fn put_back(&self) -> Result<()> {
         let Self { channel, .. } = self;
+        // Before the events: a channel for rings refuses those of the kernel.
+        let mut texts = TEXTS.into_iter().zip(&self.texts);
+        let texts = texts.try_for_each(|(setting, text)| channel.set_text(setting, text));
         let events = channel.set_events(&self.events);
         let settings = channel.apply(&self.settings);
         let filters = channel.set_filters(&self.filters);
         let contexts = channel.set_contexts(&self.contexts);
         let cpus = channel.set_cpus(&self.cpus);
         let areas = channel.set_aux_size(self.aux_size);
-        let mut texts = TEXTS.into_iter().zip(&self.texts);
-        let texts = texts.try_for_each(|(setting, text)| channel.set_text(setting, text));
         let choice = filters.and(contexts).and(cpus);
         events.and(settings).and(areas).and(texts).and(choice)
     }

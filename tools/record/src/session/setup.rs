@@ -215,6 +215,10 @@ impl ChannelSetup {
                 size: self.size.unwrap_or(now.size),
             })?;
         }
+        // Before the events: a channel for rings refuses those of the kernel.
+        if let Some(source) = self.texts.get("source") {
+            source.used(channel.set_text("source", &source.value))?;
+        }
         if let Some(patterns) = &self.events {
             choose(session, &channel, patterns)?;
         }

@@ -186,6 +186,14 @@ pub struct RecordArgs {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub keep: Option<u64>,
 
+    /// Source of the events of programs (-e 'user.*'): rings or probes [default: rings]
+    ///
+    /// rings: from memory that a program shares with the module, in a channel `programs` of their own. It costs the program
+    /// no call, but one that is faster than the module loses events. probes: by a call for each event.
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "SOURCE", value_parser = ["rings", "probes"], conflicts_with = "config")]
+    pub source: Option<String>,
+
     #[command(flatten)]
     pub access: AccessArgs,
 

@@ -11,7 +11,7 @@ use record::exit::Code;
 use record::place::Place;
 use record::recording::{self, new_directory, Record};
 use record::run::condition::{Condition, Conditions};
-use record::session::channels::ChannelSetup;
+use record::session::channels::{take_from_rings, ChannelSetup};
 use record::session::maker::Maker;
 use store::{OutputOptions, Rotate, Writing};
 
@@ -43,6 +43,7 @@ fn without_setup(args: &RecordArgs) -> Result<(), clap::Error> {
         ("--aux-size", setup.aux_size.is_some()),
         ("--snapshot-memory", setup.snapshot_memory.is_some()),
         ("--barrier", setup.barrier.is_some()),
+        ("--source", args.source.is_some()),
         ("--cpu", setup.choice.cpus.is_some()),
         ("--pid", !setup.choice.pids.is_empty()),
         ("--cgroup", !setup.choice.cgroups.is_empty()),
@@ -96,6 +97,10 @@ pub fn options(mut args: RecordArgs, has_session: bool) -> Result<Record, clap::
         // Without these contexts, the thread of a call is unknown.
         let own = || ["tid", "comm"].map(str::to_owned).to_vec().into();
         setup.contexts.get_or_insert_with(own);
+    }
+    // A file says it for each channel.
+    if !has_session && args.setup.config.is_none() && args.source.as_deref() != Some("probes") {
+        take_from_rings(&mut setup.channels);
     }
     setup.complete_first();
     // Earlier settings of the session do not affect a recording.

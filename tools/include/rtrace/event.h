@@ -18,8 +18,8 @@
  * A record goes into a ring in memory that the program and rtrace's module share, without a call. It is written in one
  * restartable sequence (rseq), which ends with the store of the ring's head. So it exists completely or not at all,
  * whatever interrupts the program: also a signal whose handler records, or SIGKILL. write(2) records the event where
- * there is no ring: on another processor than x86-64, without rseq in the C library, or if the recording needs more than
- * a ring has, such as call stacks.
+ * there is no ring: on another processor than x86-64 and arm64, without rseq in the C library, or if the recording needs
+ * more than a ring has, such as call stacks.
  *
  * A text has at most 511 bytes; a longer one is cut. The fields of a record have at most 1008 bytes; a record with more is
  * counted as lost.
@@ -157,7 +157,7 @@ static inline void rtrace_put_string(struct rtrace_record *record, const char *t
 	record->len += len + 1;
 }
 
-#if defined(__x86_64__) && !defined(__ILP32__) && defined(__GLIBC__)
+#if defined(__GLIBC__) && !defined(__ILP32__) && (defined(__x86_64__) || (defined(__aarch64__) && defined(__AARCH64EL__)))
 #define RTRACE_HAS_RINGS 1
 
 /* The C library's rseq area of each thread; older ones have none. */
@@ -167,10 +167,11 @@ extern const unsigned int __rseq_size __attribute__((weak));
 enum { RTRACE_DONE, RTRACE_FULL, RTRACE_ABORTED, RTRACE_NO_RSEQ };
 
 /*
- * Writes a record of `len` bytes, its 16 bytes of header included, into the ring of this thread's concurrency id. One
- * attempt. From label 1 to label 2 the kernel restarts the thread at label 4 if it was preempted, moved to another CPU, or
- * got a signal. The last instruction stores the head: before it the record does not exist.
+ * rtrace_try() writes a record of `len` bytes, its 16 bytes of header included, into the ring of this thread's concurrency
+ * id. One attempt. From label 1 to label 2 the kernel restarts the thread at label 4 if it was preempted, moved to another
+ * CPU, or got a signal. The last instruction stores the head: before it the record does not exist.
  */
+#ifdef __x86_64__
 static inline __attribute__((always_inline)) int rtrace_try(const struct rtrace_rings *rings, const uint8_t *fields,
 							     uint64_t len, uint64_t tag)
 {
@@ -241,6 +242,78 @@ no_rseq:
 	__asm__ volatile("movq $0, %%fs:8(%0)" : : "r"(__rseq_offset) : "memory");
 	return RTRACE_NO_RSEQ;
 }
+#else
+/*
+ * The stores of a record follow the load of the limit by control dependency: the module has read what was there before. The
+ * head is stored after them. If another CPU has written the ring before, the kernel's switch of tasks has ordered that.
+ */
+static inline __attribute__((always_inline)) int rtrace_try(const struct rtrace_rings *rings, const uint8_t *fields,
+							     uint64_t len, uint64_t tag)
+{
+	char *self = (char *)__builtin_thread_pointer();
+	uint64_t *area = (uint64_t *)(self + __rseq_offset);
+
+	__asm__ goto volatile(
+		".pushsection __rseq_cs, \"aw\"\n\t"
+		".balign 32\n"
+		"3:\n\t"
+		".long 0, 0\n\t"
+		".quad 1f, 2f - 1f, 4f\n\t"
+		".popsection\n\t"
+		"adrp x9, 3b\n\t"
+		"add x9, x9, :lo12:3b\n\t"
+		"str x9, [%[area], 8]\n"
+		"1:\n\t"
+		"ldr w10, [%[area], 4]\n\t"			/* The CPU; negative: this thread has no rseq. */
+		"tbnz w10, 31, %l[no_rseq]\n\t"
+		"ldr w11, [%[index]]\n\t"
+		"add x11, %[headers], x11, lsl 7\n\t"
+		"ldr x12, [x11, 16]\n\t"			/* data */
+		"cbz x12, %l[full]\n\t"
+		"ldr x13, [x11]\n\t"				/* head */
+		"add x14, x13, %[len]\n\t"
+		"ldr x15, [x11, 64]\n\t"			/* limit */
+		"subs x15, x14, x15\n\t"
+		"b.gt %l[full]\n\t"
+		"and x13, x13, %[mask]\n\t"
+		"add x12, x12, x13\n\t"
+		"isb\n\t"					/* The time is not before that of the previous record. */
+		"mrs x15, cntvct_el0\n\t"
+		"orr x10, %[tag], x10, lsl 48\n\t"
+		"stp x15, x10, [x12], 16\n\t"
+		"subs x13, %[len], 16\n\t"
+		"b.eq 6f\n"
+		"5:\n\t"
+		"sub x13, x13, 8\n\t"
+		"ldr x15, [%[fields], x13]\n\t"
+		"str x15, [x12, x13]\n\t"
+		"cbnz x13, 5b\n"
+		"6:\n\t"
+		"stlr x14, [x11]\n"
+		"2:\n\t"
+		/* The kernel reads what this points to at the next preemption, so it must not outlive this code (dlclose(3)). */
+		"str xzr, [%[area], 8]\n\t"
+		".pushsection __rseq_failure, \"ax\"\n\t"
+		".inst 0xd428bc00\n"				/* The signature that the C library has registered. */
+		"4:\n\t"
+		"b %l[aborted]\n\t"
+		".popsection"
+		:
+		: [area] "r"(area), [index] "r"(self + rings->index_at), [headers] "r"(rings->headers), [mask] "r"(rings->mask),
+		  [tag] "r"(tag), [len] "r"(len), [fields] "r"(fields)
+		: "x9", "x10", "x11", "x12", "x13", "x14", "x15", "memory", "cc"
+		: full, aborted, no_rseq);
+	return RTRACE_DONE;
+full:
+	*(volatile uint64_t *)&area[1] = 0;
+	return RTRACE_FULL;
+aborted:
+	return RTRACE_ABORTED;
+no_rseq:
+	*(volatile uint64_t *)&area[1] = 0;
+	return RTRACE_NO_RSEQ;
+}
+#endif
 
 /* The header of the ring that this thread would use now. */
 static inline struct rtrace_header *rtrace_header(const struct rtrace_rings *rings, uint32_t *index)

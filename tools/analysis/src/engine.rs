@@ -50,7 +50,13 @@ impl Default for Route {
 const MARKER: &str = "rtrace_marker";
 
 /// Prefixes of the events that begin or end an operation or a wait of a thread.
-const PAIRED: [&str; 4] = ["syscall_", "compat_syscall_", "contention_", "block_"];
+const PAIRED: [&str; 5] = [
+    "syscall_",
+    "compat_syscall_",
+    "contention_",
+    "block_",
+    "io_uring_",
+];
 
 /// Prefixes of the events that begin or end the handling of an interrupt.
 const INTERRUPTS: [&str; 5] = [

@@ -47,6 +47,7 @@ pub mod syscalls;
 pub mod tasks;
 pub mod text;
 mod threads;
+pub mod uring;
 pub mod whose;
 pub mod why;
 

@@ -12,6 +12,7 @@ mod tables;
 use super::calls::{Call, Calls};
 use super::schedule::Schedule;
 use super::schedule_events::{ForkFields, Switch};
+use super::uring::Posted;
 use super::whose::Owner;
 use super::{bits, integer, key, text, Catalogue, EventKey, Moment};
 use calls::CALLS;
@@ -158,6 +159,20 @@ impl Descriptors {
             }
         }
         Some(call)
+    }
+
+    /// Processes the result of a request of io_uring.
+    pub fn posted(&mut self, posted: &Posted) {
+        let Some(request) = posted.request.as_ref().filter(|_| posted.res >= 0) else {
+            return;
+        };
+        if request.closes() {
+            // Which descriptor was closed is not known.
+            self.tables.exit(request.owner);
+        } else if request.opens() {
+            // The name of the new file is not known, and the result may be the number of a registered file.
+            self.tables.unknown(request.owner, posted.res as i32);
+        }
     }
 
     /// Returns the file of a descriptor at this time, by the name with which it was opened.

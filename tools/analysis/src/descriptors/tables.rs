@@ -209,6 +209,11 @@ impl Tables {
         }
     }
 
+    /// Forgets the file of a descriptor: it is another file from now on.
+    pub fn unknown(&mut self, owner: Owner, fd: i32) {
+        self.close(owner, Some(fd), Some(fd));
+    }
+
     fn close(&mut self, owner: Owner, first: Option<i32>, last: Option<i32>) {
         let (Some(table), Some(first), Some(last)) = (self.processes.get_mut(&owner), first, last)
         else {

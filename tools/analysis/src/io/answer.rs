@@ -4,6 +4,7 @@
 
 use super::files::{FilesFound, Use};
 use super::requests::{Device, RequestsFound};
+use super::uring::UringFound;
 use crate::durations::{accuracy, HEADINGS, PERCENTILE_ERROR};
 use crate::text::{more, or_dash, or_unknown, table};
 use crate::Answer;
@@ -21,15 +22,26 @@ pub struct IoAnswer {
     /// Requests; `None` if the trace does not have them.
     requests: Option<RequestsFound>,
     files: Option<FilesFound>,
+    /// Requests of io_uring; `None` if the trace does not have them.
+    uring: Option<UringFound>,
+    /// Number of calls of io_uring_enter.
+    uring_enters: u64,
 }
 
 impl IoAnswer {
     /// Creates the answer.
-    pub fn new(requests: Option<RequestsFound>, files: Option<FilesFound>) -> Self {
+    pub fn new(
+        requests: Option<RequestsFound>,
+        files: Option<FilesFound>,
+        uring: Option<UringFound>,
+        uring_enters: u64,
+    ) -> Self {
         Self {
             percentile_error: PERCENTILE_ERROR,
             requests,
             files,
+            uring,
+            uring_enters,
         }
     }
 }
@@ -57,6 +69,15 @@ impl Answer for IoAnswer {
                 self.latencies(found, out, rows)?;
                 longest(found, out, rows)?;
             }
+        }
+        match &self.uring {
+            None if self.uring_enters > 0 => writeln!(
+                out,
+                "\nThe requests of {} calls of io_uring_enter are not in the trace: `rtrace record -e io_uring` records them.",
+                self.uring_enters
+            )?,
+            None => {}
+            Some(found) => self.uring(found, out, rows)?,
         }
         match &self.files {
             None => writeln!(
@@ -115,6 +136,46 @@ impl IoAnswer {
                 out,
                 "The time from insert to issue is not in the trace: `rtrace record -e block_rq_insert` records it."
             )?;
+        }
+        Ok(())
+    }
+}
+
+impl IoAnswer {
+    fn uring(&self, found: &UringFound, out: &mut String, rows: usize) -> fmt::Result {
+        if found.operations.is_empty() {
+            writeln!(out, "\nNo request was made to io_uring.")?;
+        } else {
+            let heading = format!(
+                "{:>9} {:>9} {:>7} {:>6} {:>9} {:>6}{HEADINGS} {:>8}  {:<16} operation of io_uring",
+                "submitted", "done", "failed", "open", "by worker", "fixed", "pid", "process"
+            );
+            table(out, &heading, &found.operations, rows, |row| {
+                format!(
+                    "{:>9} {:>9} {:>7} {:>6} {:>9} {:>6}{} {:>8}  {:<16} {}",
+                    row.submitted,
+                    row.done,
+                    row.failed,
+                    row.open,
+                    row.by_worker,
+                    row.fixed,
+                    row.took.columns(),
+                    or_unknown(row.pid),
+                    or_unknown(row.comm.as_deref().map(printable)),
+                    printable(&row.operation)
+                )
+            })?;
+            more(out, found.operations.len(), rows, "rows")?;
+            writeln!(out, "{}", accuracy(self.percentile_error))?;
+        }
+        for (number, what) in [
+            (found.further, "further results of requests with several results, or from other rings, count nowhere."),
+            (found.unknown, "results have no known request: it began before the trace, or events around it were lost, or the kernel's addresses are hidden."),
+            (found.overflowed, "results did not fit into their rings: their requests have no known end."),
+        ] {
+            if number > 0 {
+                writeln!(out, "{number} {what}")?;
+            }
         }
         Ok(())
     }

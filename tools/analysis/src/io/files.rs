@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Data that processes read from and write to files by system calls. The trace does not show reads and
-//! writes of mapped memory.
+//! Data that processes read from and write to files by system calls and by requests of io_uring. The trace does not show
+//! reads and writes of mapped memory.
 
-use crate::calls::Call;
 use crate::descriptors::{Descriptors, Does};
 use crate::recent::Recent;
 use crate::schedule::Schedule;
 use crate::schedule_events::Switch;
 use crate::tasks::Life;
+use crate::uring::{Posted, RequestFile, Uring};
 use crate::whose::Owner;
 use crate::{Catalogue, EventKey, Moment};
 use ahash::{HashMap, HashMapExt};
@@ -30,6 +30,9 @@ pub struct Files {
     unknown: u64,
 }
 
+/// Files that were registered with a ring of io_uring.
+const FIXED: &str = "[fixed file]";
+
 /// A process and a file.
 type UseKey = (Owner, Life, Name);
 
@@ -39,6 +42,20 @@ enum Name {
     File(Arc<str>),
     /// A descriptor whose file is not known.
     Descriptor(i32),
+}
+
+/// A read or a write.
+struct Moved<'a> {
+    owner: Owner,
+    life: Life,
+    tid: Option<i64>,
+    comm: Option<&'a [u8]>,
+    reads: bool,
+    /// Number of bytes, or an error.
+    ret: i64,
+    /// Begin and duration in clock ticks.
+    since: u64,
+    ticks: u64,
 }
 
 /// Use of a file by a process. There may be very many uses, so this type is small.
@@ -62,13 +79,13 @@ pub struct Use {
     pub writes: u64,
     /// Number of bytes written.
     pub written_bytes: u64,
-    /// Number of failed calls.
+    /// Number of failed reads and writes.
     pub errors: u64,
-    /// Duration of all these calls.
+    /// Duration of all reads and writes.
     pub total_ns: u64,
-    /// Duration of the longest call.
+    /// Duration of the longest one.
     pub max_ns: u64,
-    /// Begin of the first call, in ticks of the trace's clock.
+    /// Begin of the first one, in ticks of the trace's clock.
     #[serde(skip)]
     pub since: u64,
 }
@@ -109,7 +126,7 @@ impl Use {
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct FilesFound {
     /// Number of reads and writes whose entry is not known. The calls began before the trace, or events are
-    /// missing in between.
+    /// missing in between. Also the number of those of io_uring without a known file.
     pub unknown: u64,
     /// Uses, in the order of [`FileSort`].
     pub uses: Vec<Use>,
@@ -119,7 +136,8 @@ impl Files {
     /// Creates the analysis. Returns `None` if the trace has no calls that read or write.
     pub fn new(catalogue: &Catalogue<'_>) -> Option<Self> {
         let descriptors = Descriptors::new(catalogue)?;
-        descriptors.any(Does::moves_data).then(|| Self {
+        let is_moving = descriptors.any(Does::moves_data) || Uring::new(catalogue).is_some();
+        is_moving.then(|| Self {
             clock: catalogue.metadata().clock,
             descriptors,
             uses: Vec::new(),
@@ -144,41 +162,92 @@ impl Files {
             return;
         };
         let argument = |place: usize| entry.arguments[place].map(|fd| fd as i32);
+        let moved = |reads| Moved {
+            owner: entry.owner,
+            life: entry.life,
+            tid: Some(entry.tid),
+            comm: entry.comm.as_deref(),
+            reads,
+            ret: call.ret,
+            since: call.since,
+            ticks: call.ticks,
+        };
         match call.does {
-            Does::Read => self.count(&call, argument(0), true),
-            Does::Write => self.count(&call, argument(0), false),
+            Does::Read => self.count_fd(&moved(true), argument(0)),
+            Does::Write => self.count_fd(&moved(false), argument(0)),
             Does::Copy => {
-                self.count(&call, argument(0), true);
-                self.count(&call, argument(1), false);
+                self.count_fd(&moved(true), argument(0));
+                self.count_fd(&moved(false), argument(1));
             }
             _ => {}
         }
     }
 
-    fn count(&mut self, call: &Call<Does>, fd: Option<i32>, reads: bool) {
-        let (Some(entry), Some(fd)) = (&call.entry, fd) else {
+    /// Returns the file of a descriptor at this time, if it is known.
+    pub fn file(&self, owner: Owner, fd: i32, time: u64) -> Option<Arc<str>> {
+        self.descriptors.file(owner, fd, time).cloned()
+    }
+
+    /// Processes the result of a request of io_uring, at this time.
+    pub fn posted(&mut self, posted: &Posted, time: u64) {
+        if let Some(request) = &posted.request {
+            if let Some(reads) = request.reads() {
+                let (name, near) = match &request.file {
+                    RequestFile::None => (None, 0),
+                    RequestFile::Fixed => (Some(Name::File(FIXED.into())), 0),
+                    RequestFile::Descriptor(fd, file) => {
+                        let name = file.clone().map_or(Name::Descriptor(*fd), Name::File);
+                        (Some(name), *fd as usize)
+                    }
+                };
+                let moved = Moved {
+                    owner: request.owner,
+                    life: request.life,
+                    tid: request.tid,
+                    comm: request.process_comm.as_deref(),
+                    reads,
+                    ret: posted.res,
+                    since: request.since,
+                    ticks: time.saturating_sub(request.since),
+                };
+                match name {
+                    Some(name) => self.count(&moved, name, near),
+                    None => self.unknown += 1,
+                }
+            }
+        }
+        self.descriptors.posted(posted);
+    }
+
+    fn count_fd(&mut self, moved: &Moved<'_>, fd: Option<i32>) {
+        let Some(fd) = fd else {
             return;
         };
-        let owner = entry.owner;
-        let file = self.descriptors.file(owner, fd, call.since);
-        let file = file.cloned();
+        let file = self.file(moved.owner, fd, moved.since);
         let name = file.map_or(Name::Descriptor(fd), Name::File);
+        self.count(moved, name, fd as usize);
+    }
+
+    /// Counts a read or write. `near` makes different files of a process likely to have different places in the memory
+    /// of recent ones.
+    fn count(&mut self, moved: &Moved<'_>, name: Name, near: usize) {
+        let owner = moved.owner;
         let number = (owner.id().unwrap_or(0) as usize).wrapping_mul(31);
-        let number = number.wrapping_add(fd as usize);
+        let number = number.wrapping_add(near);
         let (places, uses) = (&mut self.places, &mut self.uses);
-        let place = self.recent.place(number, (owner, entry.life, name), |key| {
+        let place = self.recent.place(number, (owner, moved.life, name), |key| {
             *places.entry(key).or_insert_with(|| {
                 uses.push(Use {
                     pid: owner.pid(),
-                    tid: owner.pid().is_none().then_some(entry.tid),
-                    since: call.since,
+                    tid: moved.tid.filter(|_| owner.pid().is_none()),
+                    since: moved.since,
                     ..Use::default()
                 });
                 uses.len() as u32 - 1
             })
         });
         let found = &mut self.uses[place as usize];
-        if let Some(comm) = &entry.comm {
+        if let Some(comm) = moved.comm {
             if found
                 .comm
                 .as_ref()
@@ -187,9 +256,9 @@ impl Files {
                 found.comm = Some(printing::text(comm).into_owned());
             }
         }
-        match u64::try_from(call.ret) {
+        match u64::try_from(moved.ret) {
             Err(_) => found.errors += 1,
-            Ok(bytes) if reads => {
+            Ok(bytes) if moved.reads => {
                 found.reads += 1;
                 found.read_bytes = found.read_bytes.saturating_add(bytes);
             }
@@ -198,7 +267,7 @@ impl Files {
                 found.written_bytes = found.written_bytes.saturating_add(bytes);
             }
         }
-        let took = self.clock.nanoseconds(call.ticks);
+        let took = self.clock.nanoseconds(moved.ticks);
         found.total_ns = found.total_ns.saturating_add(took);
         found.max_ns = found.max_ns.max(took);
     }

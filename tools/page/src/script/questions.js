@@ -63,7 +63,7 @@ const QUESTIONS = {
 	},
 	io: {
 		title: "Input and output",
-		about: "Requests to block devices, and how long they took.",
+		about: "Requests to block devices and to io_uring, and how long they took.",
 		tables: {
 			devices: {
 				title: "Devices",
@@ -73,6 +73,17 @@ const QUESTIONS = {
 			longest: { title: "The longest requests", fields: ["total_ns", "queued_ns", "begin_ns", "device", "operation", "sector", "bytes", "tid", "comm"] },
 		},
 		parts: {
+			uring: {
+				title: "io_uring",
+				about: "Requests of io_uring, by process and operation.",
+				tables: {
+					operations: {
+						title: "Operations",
+						spread: ["took"],
+						fields: ["operation", "comm", "pid", "tid", "submitted", "done", "failed", "open", "by_worker", "fixed", ...times("took")],
+					},
+				},
+			},
 			files: {
 				title: "Files",
 				about: "What was read and written of which file.",

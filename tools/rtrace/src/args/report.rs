@@ -64,7 +64,7 @@ pub struct ReportArgs {
     #[arg(long, conflicts_with_all = ["events", "pids", "comms"])]
     pub irq: bool,
 
-    /// Block requests, reads and writes
+    /// Block requests, io_uring, reads and writes
     #[arg(long, conflicts_with = "events")]
     pub io: bool,
 

@@ -12,12 +12,13 @@ use std::collections::HashSet;
 use tables::{Folder, TableId};
 
 /// Tables that rtrace makes from several events. The table of an event with such a name has another name.
-const MADE: [&str; 8] = [
+const MADE: [&str; 9] = [
     "slices",
     "wakeups",
     "offcpu",
     "syscalls",
     "files",
+    "io_uring",
     "interrupts",
     "samples",
     "losses",

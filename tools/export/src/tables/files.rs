@@ -7,6 +7,7 @@ use crate::format::Now;
 use analysis::io::files::Files;
 use analysis::io::FileSort;
 use analysis::schedule::Schedule;
+use analysis::uring::Uring;
 use analysis::{key, Catalogue, EventKey};
 use ctf::Event;
 use std::collections::{HashMap, HashSet};
@@ -31,10 +32,11 @@ pub struct FileTable {
     files: Files,
     /// The numbers of the events that the files are read from.
     places: HashMap<EventKey, usize>,
+    uring: Option<Uring>,
 }
 
 impl FileTable {
-    /// For a trace, if calls that read or write are chosen.
+    /// For a trace, if calls or requests that read or write are chosen.
     pub fn new(
         catalogue: &Catalogue<'_>,
         chosen: &HashSet<EventKey>,
@@ -55,6 +57,7 @@ impl FileTable {
             table,
             files,
             places,
+            uring: Uring::new(catalogue),
         }))
     }
 
@@ -65,12 +68,28 @@ impl FileTable {
         }
         if let Some(which) = self.places.get(&key(event.layout)) {
             self.files.event(*which, event, &now.moment);
+            return;
+        }
+        let files = &mut self.files;
+        let Some(uring) = &mut self.uring else {
+            return;
+        };
+        let Some(which) = uring.place(key(event.layout)) else {
+            return;
+        };
+        let time = now.moment.time;
+        let seen = uring.event(which, event, &now.moment, |owner, fd| {
+            files.file(owner, fd, time)
+        });
+        if let Some(posted) = &seen.posted {
+            files.posted(posted, time);
         }
     }
 
     /// Takes the time from which events of a CPU may be missing.
     pub fn lose(&mut self, schedule: &Schedule) {
         self.files.lost(schedule);
+        self.uring.as_mut().map(Uring::rest);
     }
 
     /// Ends the trace: adds all rows, in the order of their first call.

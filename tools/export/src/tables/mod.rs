@@ -12,6 +12,7 @@ mod made;
 mod paths;
 mod samples;
 mod threads;
+mod uring;
 
 use super::choice::Choice;
 use super::format::{Format, Loss, Now};
@@ -39,6 +40,7 @@ use symbols::Symbols;
 use tables::{Folder, Row, Rows, TableId};
 use terminal::{progress, say};
 use threads::Threads;
+use uring::UringTable;
 
 /// An export of tables: its traces, target and choice.
 pub struct Tables {
@@ -179,6 +181,7 @@ struct Writer {
     threads: Option<Threads>,
     calls: Option<Calls>,
     files: Option<FileTable>,
+    uring: Option<UringTable>,
     interrupts: Option<InterruptTable>,
     samples: Option<Samples>,
     losses: Option<LossTable>,
@@ -200,6 +203,7 @@ impl Writer {
             threads: Threads::new(&catalogue, chosen, out, begin)?,
             calls: Calls::new(&catalogue, chosen, out, begin)?,
             files: FileTable::new(&catalogue, chosen, out, begin)?,
+            uring: UringTable::new(&catalogue, chosen, out, begin)?,
             interrupts: InterruptTable::new(&catalogue, chosen, out, begin)?,
             samples: Samples::new(
                 &catalogue,
@@ -225,6 +229,9 @@ impl Format for Writer {
         }
         if let Some(files) = &mut self.files {
             files.event(event, now);
+        }
+        if let Some(uring) = &mut self.uring {
+            uring.event(event, now, folder).map_err(io::Error::other)?;
         }
         if let Some(samples) = &mut self.samples {
             samples
@@ -268,6 +275,10 @@ impl Format for Writer {
         if let Some(files) = &mut self.files {
             files.lose(schedule);
         }
+        if let Some(uring) = &mut self.uring {
+            let added = uring.lose(schedule, &mut self.folder);
+            added.map_err(io::Error::other)?;
+        }
         let Some(calls) = &mut self.calls else {
             return Ok(());
         };
@@ -279,6 +290,9 @@ impl Format for Writer {
         let folder = &mut self.folder;
         if let Some(calls) = &mut self.calls {
             calls.end(folder).map_err(io::Error::other)?;
+        }
+        if let Some(uring) = self.uring.take() {
+            uring.end(folder).map_err(io::Error::other)?;
         }
         let files = self.files.take();
         files.map_or(Ok(()), |files| files.end(folder).map_err(io::Error::other))

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files of system calls: a path among the arguments, or the file of a descriptor.
+//! The files of system calls and of requests of io_uring: a path among the arguments, or the file of a descriptor.
 
 use analysis::descriptors::Descriptors;
 use analysis::schedule::Schedule;
 use analysis::syscalls::{edge, CallName, Edge};
+use analysis::uring::{Request, Seen, Uring};
 use analysis::{integer, key, text, Catalogue, EventKey, Moment};
 use ctf::{Event, EventLayout};
 use decode::path_of;
@@ -17,6 +18,7 @@ pub struct Paths {
     places: HashMap<EventKey, usize>,
     /// The fields with the file, for the entries of calls that have one.
     fields: HashMap<EventKey, Field>,
+    uring: Option<Uring>,
 }
 
 /// A field of the entry of a call.
@@ -58,20 +60,48 @@ impl Paths {
             fields: layouts
                 .filter_map(|layout| Some((key(layout), Field::of(layout)?)))
                 .collect(),
+            uring: Uring::new(catalogue),
         }
     }
 
-    /// Takes an event, from which files of descriptors may follow.
-    pub fn event(&mut self, event: &Event<'_>, now: &Moment<'_>) {
-        let Some(descriptors) = &mut self.descriptors else {
-            return;
+    /// Whether the trace has requests of io_uring, and some of their events are chosen.
+    pub fn has_requests(&self, chosen: &HashSet<EventKey>) -> bool {
+        let mut events = self.uring.iter().flat_map(Uring::events);
+        events.any(|event| chosen.contains(&event))
+    }
+
+    /// Takes an event, from which files of descriptors may follow. Returns what it means for a request of io_uring.
+    pub fn event(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Seen {
+        let key = key(event.layout);
+        if let Some(descriptors) = &mut self.descriptors {
+            if let Some(switch) = &now.switch {
+                descriptors.switch(switch, now);
+            }
+            if let Some(which) = self.places.get(&key) {
+                descriptors.event(*which, event, now);
+                return Seen::default();
+            }
+        }
+        let Some(uring) = &mut self.uring else {
+            return Seen::default();
         };
-        if let Some(switch) = &now.switch {
-            descriptors.switch(switch, now);
+        let Some(which) = uring.place(key) else {
+            return Seen::default();
+        };
+        let descriptors = self.descriptors.as_ref();
+        let seen = uring.event(which, event, now, |owner, fd| {
+            let file = descriptors?.file(owner, fd, now.time);
+            file.cloned()
+        });
+        if let (Some(descriptors), Some(posted)) = (&mut self.descriptors, &seen.posted) {
+            descriptors.posted(posted);
         }
-        if let Some(which) = self.places.get(&key(event.layout)) {
-            descriptors.event(*which, event, now);
-        }
+        seen
+    }
+
+    /// Forgets the requests of io_uring without a result so far, and returns them.
+    pub fn open_requests(&mut self) -> Vec<Request> {
+        self.uring.as_mut().map_or_else(Vec::new, Uring::rest)
     }
 
     /// The file of a call, at its entry.
@@ -86,10 +116,11 @@ impl Paths {
         }
     }
 
-    /// Takes the time from which events of a CPU may be missing.
-    pub fn lost(&mut self, schedule: &Schedule) {
+    /// Takes the time from which events of a CPU may be missing. Returns the requests of io_uring without a result so far.
+    pub fn lost(&mut self, schedule: &Schedule) -> Vec<Request> {
         if let Some(descriptors) = &mut self.descriptors {
             descriptors.lost(schedule);
         }
+        self.open_requests()
     }
 }

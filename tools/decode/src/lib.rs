@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The names of numbers in system calls: flags, constants, errors. Also the calls themselves, and the kernel's names of
-//! events.
+//! The names of numbers in system calls: flags, constants, errors. Also the calls themselves, the flags of io_uring, and
+//! the kernel's names of events.
 //!
 //! The names and their values are those of the kernel's uapi headers, through the crates `libc` and `nix`, which have
 //! those of the machine that reads. Values that differ between processors are written here, for each [`Architecture`]
@@ -18,6 +18,7 @@ mod event_name;
 mod meaning;
 mod signals;
 mod tables;
+mod uring;
 
 pub use architecture::Architecture;
 pub use calls::{arguments, calls, data, is_call, is_descriptor, number, position};
@@ -29,3 +30,4 @@ pub use signals::{write_origin, Origin};
 pub use tables::{
     argument, decided, decider, is_given, result, EPOLL_EVENTS, POLL_EVENTS, SA_RESTORER,
 };
+pub use uring::{REQUEST_FLAGS, RESULT_FLAGS};

@@ -32,6 +32,8 @@ pub const SHOWN_BYTES: usize = 32;
 /// /proc. For that, calls to close, dup2, dup3, close_range and execve must be among the events (with -e it is enough
 /// to name close).
 ///
+/// With `-e syscalls,io_uring`, requests of io_uring have lines as calls do, where their results are posted.
+///
 /// A call that has not ended when the trace does, or whose end was lost, is `<unfinished ...>`. A call whose begin is
 /// not in the trace is `<... resumed>`. `LOST N events on CPU K` stands where events are missing, `DAMAGED` where bytes
 /// of the trace cannot be read. A line is printed at most 0.1 s late.

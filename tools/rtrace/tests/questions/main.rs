@@ -23,6 +23,7 @@ mod schema;
 mod state;
 mod syscalls;
 mod threads;
+mod uring;
 mod why;
 mod worst_wait;
 

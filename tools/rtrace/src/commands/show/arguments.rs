@@ -394,7 +394,7 @@ pub fn write_arguments(out: &mut String, mut arguments: Vec<Argument>) {
 }
 
 /// Writes the file that a descriptor stands for, if it is known.
-fn write_file(out: &mut String, fd: u64, file_of: &mut FileOf<'_>) {
+pub(super) fn write_file(out: &mut String, fd: u64, file_of: &mut FileOf<'_>) {
     // The upper half of the register has no meaning.
     let fd = fd as i32;
     if let Some(file) = (fd >= 0).then(|| file_of(fd)).flatten() {

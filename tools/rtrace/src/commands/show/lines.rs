@@ -6,6 +6,7 @@ use super::arguments::{EventKind, Form};
 use super::output::Output;
 use super::page::Page;
 use super::paths::{Paths, Sources};
+use super::requests::Shown;
 use super::told::Told;
 use super::wanted::CallFilter;
 use super::watched::Watched;
@@ -18,6 +19,7 @@ use analysis::engine::Engine;
 use analysis::frame::lower_bounds;
 use analysis::loss::Account;
 use analysis::syscalls::{By, Syscalls};
+use analysis::uring::Uring;
 use analysis::whose::recorded_comm;
 use analysis::{key, Analysis, Answer, Catalogue, EventKey, Moment};
 use consumer::viewer::View;
@@ -114,6 +116,8 @@ struct Described {
     forms: HashMap<EventKey, Form>,
     /// The part of the trace that has lines, once the begin of the trace is known; all of it, if `None`.
     chosen: Option<Chosen>,
+    /// Whether requests of io_uring have lines.
+    picks_requests: bool,
     /// The current task of each CPU, the files of descriptors, and the table of system calls, if it is printed.
     engine: Engine<Watched>,
 }
@@ -169,6 +173,7 @@ impl Lines {
             page: Page::new(output, metadata.clock, self.choice.bytes),
             forms: HashMap::new(),
             chosen: None,
+            picks_requests: false,
             engine: Engine::new(
                 &catalogue,
                 std::mem::take(&mut self.account),
@@ -201,6 +206,7 @@ impl View for Lines {
             Ok((key(layout), form))
         });
         described.forms = forms.collect::<Result<_>>()?;
+        described.find_requests();
         let mut forms = described.forms.values();
         let before = self.hidden.before;
         self.hidden.before = before.filter(|name| forms.any(|form| form.is_begin_of(name)));
@@ -215,8 +221,9 @@ impl View for Lines {
             described.event(&mut self.hidden, &self.choice, stream, event);
             return described.page.output.write_block();
         }
+        let losses = described.engine.item(stream, item).to_vec();
+        described.show_open_requests();
         let Described { page, engine, .. } = described;
-        let losses = engine.item(stream, item).to_vec();
         match item {
             Item::Packet(_) => page.reach(engine.extent().begin()),
             Item::Whole { timestamp } | Item::Damaged { timestamp, .. } => page.reach(*timestamp),
@@ -243,12 +250,16 @@ impl View for Lines {
     }
 
     fn end(&mut self) -> Result<()> {
-        let Some(Described {
-            mut page, engine, ..
-        }) = self.described.take()
-        else {
+        let Some(mut described) = self.described.take() else {
             return Ok(());
         };
+        for watched in described.engine.parts().1 {
+            watched.open_requests();
+        }
+        described.show_open_requests();
+        let Described {
+            mut page, engine, ..
+        } = described;
         page.end();
         let begin = page.output.text.len();
         let out = &mut page.output.text;
@@ -277,6 +288,52 @@ impl View for Lines {
 }
 
 impl Described {
+    /// Finds the events of which requests of io_uring are read. The requests have lines instead of these events.
+    fn find_requests(&mut self) {
+        self.picks_requests = false;
+        let watched = self.engine.parts().1.iter();
+        let uring = watched.filter_map(|watched| watched.uring.as_ref());
+        for event in uring.flat_map(Uring::events) {
+            if let Some(form) = self.forms.get_mut(&event) {
+                self.picks_requests |= form.is_picked;
+                form.told = Some(Told::Request);
+            }
+        }
+    }
+
+    /// Writes the lines of the requests whose results are not in the trace.
+    fn show_open_requests(&mut self) {
+        for shown in self.ended_requests(&Who::default()) {
+            self.page.request(&shown, &Who::default(), None);
+        }
+    }
+
+    /// Writes the lines of the requests that an event ends.
+    fn requests(&mut self, who: &Who, event: &Event<'_>) {
+        self.page.reach(event.timestamp);
+        for shown in self.ended_requests(who) {
+            let form = self.forms.get(&key(event.layout));
+            self.page
+                .request(&shown, who, form.map(|form| (form, event)));
+        }
+    }
+
+    /// Returns the chosen ones of the requests that have ended. `by` is the thread that ended them.
+    fn ended_requests(&mut self, by: &Who) -> Vec<Shown> {
+        let watched = self.engine.parts().1.iter_mut();
+        let mut ended: Vec<_> = watched
+            .flat_map(|watched| watched.requests.drain(..))
+            .collect();
+        let now = self.page.now();
+        let chosen = self.chosen.as_ref();
+        ended.retain(|shown| {
+            let who = shown.who();
+            let who = who.as_ref().unwrap_or(by);
+            self.picks_requests && chosen.is_none_or(|chosen| who.is_in(chosen, now))
+        });
+        ended
+    }
+
     fn event(
         &mut self,
         hidden: &mut Hidden,
@@ -317,6 +374,9 @@ impl Described {
                 watched.is_counted = is_chosen;
             }
             self.engine.analyse(event, &happened);
+        }
+        if matches!(form.told, Some(Told::Request)) {
+            return self.requests(&who, event);
         }
         if let Some(process) = happened.exec {
             self.page.exec(process, &who, event.timestamp);

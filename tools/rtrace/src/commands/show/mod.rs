@@ -14,6 +14,7 @@ mod output;
 mod page;
 pub mod paths;
 mod pointed;
+mod requests;
 mod structure;
 mod told;
 mod tree;

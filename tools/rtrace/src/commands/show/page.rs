@@ -8,6 +8,7 @@
 use super::arguments::{show_moved, write_arguments, Argument, End, EventKind, FileOf, Form};
 use super::calls::{Begin, Calls, PendingCall};
 use super::output::Output;
+use super::requests::Shown;
 use super::told::{dumps_core, Moved, Told, SIGKILL};
 use super::wanted::Values;
 use super::who::Who;
@@ -53,6 +54,11 @@ impl Page {
             now: 0,
             days: Days::default(),
         }
+    }
+
+    /// Returns the current time, in clock ticks.
+    pub fn now(&self) -> u64 {
+        self.now
     }
 
     /// Advances the current time to `time`, unless the current time is later.
@@ -130,6 +136,26 @@ impl Page {
             self.head("", who);
             self.output.text.push_str(&text);
             self.close(form, event);
+        }
+    }
+
+    /// Writes a request of io_uring. `by` is the thread of the event that ended it, whose contexts follow.
+    pub fn request(&mut self, shown: &Shown, by: &Who, end: Option<(&Form, &Event<'_>)>) {
+        let since = match shown {
+            Shown::Posted(posted) => posted.request.as_ref().map(|request| request.since),
+            Shown::Open(_) => None,
+        };
+        let ticks = since.map(|since| self.now.saturating_sub(since));
+        let took = ticks.map(|ticks| duration(self.clock.nanoseconds(ticks)));
+        let who = shown.who();
+        self.head(
+            took.as_deref().unwrap_or_default(),
+            who.as_ref().unwrap_or(by),
+        );
+        shown.write(&mut self.output.text, by);
+        match end.filter(|_| matches!(shown, Shown::Posted(_))) {
+            Some((form, event)) => self.close(form, event),
+            None => self.output.text.push('\n'),
         }
     }
 

@@ -9,6 +9,7 @@
 use analysis::descriptors::Descriptors;
 use analysis::schedule::Schedule;
 use analysis::schedule_events::Switch;
+use analysis::uring::Posted;
 use analysis::whose::Owner;
 use analysis::{Catalogue, EventKey, Moment};
 use ctf::{Clock, Event};
@@ -84,6 +85,11 @@ impl Paths {
     /// Handles event number `which` of this list.
     pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         self.descriptors.event(which, event, now);
+    }
+
+    /// Handles the result of a request of io_uring.
+    pub fn posted(&mut self, posted: &Posted) {
+        self.descriptors.posted(posted);
     }
 
     /// Handles a switch of a CPU.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Signals that reach a thread, the end of a thread, and the bytes that calls move, in strace's form.
+//! Signals that reach a thread, the end of a thread, and the bytes that calls move, in strace's form. Also the events of
+//! which requests of io_uring are read.
 
 use super::arguments::{number, push};
 use ctf::{Event, EventLayout, Value};
@@ -26,6 +27,8 @@ pub enum Told {
         /// The fields with the number of all bytes, and with the first bytes.
         fields: [usize; 2],
     },
+    /// A step of a request of io_uring, which has a line of its own.
+    Request,
 }
 
 /// Bytes that a call moved.
@@ -200,7 +203,7 @@ impl Told {
                 text.push_str(" +++");
                 Some(text)
             }
-            Self::Moved { .. } => None,
+            Self::Moved { .. } | Self::Request => None,
         }
     }
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Data gathered while lines are printed: which calls end, the files of descriptors, and the table of system calls.
+//! Data gathered while lines are printed: which calls end, the files of descriptors, the requests of io_uring, and the
+//! table of system calls.
 
 use super::arguments::EventKind;
 use super::paths::Paths;
+use super::requests::Shown;
 use analysis::begun::Begun;
 use analysis::schedule::Schedule;
 use analysis::schedule_events::Switch;
 use analysis::syscalls::{edge, Syscalls};
+use analysis::uring::Uring;
 use analysis::{key, Analysis, Answer, Catalogue, EventKey, Moment};
 use ctf::Event;
 use serde_json::Value as Json;
@@ -21,6 +24,10 @@ pub struct Watched {
     pub is_counted: bool,
     /// The table of system calls.
     pub summary: Option<Syscalls>,
+    /// The requests of io_uring.
+    pub uring: Option<Uring>,
+    /// Requests that have ended since the last line.
+    pub requests: Vec<Shown>,
     /// The begins and ends of calls.
     events: Vec<EventKey>,
     /// The threads that are in a call.
@@ -35,6 +42,8 @@ impl Watched {
             paths,
             is_counted: true,
             summary,
+            uring: Uring::new(catalogue),
+            requests: Vec::new(),
             events: calls.map(key).collect(),
             calls: Begun::default(),
         }
@@ -55,6 +64,30 @@ impl Watched {
         }
     }
 
+    /// The requests that have no result at the end of the trace, or at a place where events may be missing.
+    pub fn open_requests(&mut self) {
+        let open = self.uring.as_mut().map(Uring::rest);
+        self.requests
+            .extend(open.into_iter().flatten().map(Shown::Open));
+    }
+
+    fn request(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        let Some(uring) = &mut self.uring else {
+            return;
+        };
+        let paths = &mut self.paths;
+        let seen = uring.event(which, event, now, |owner, fd| {
+            paths.as_mut()?.file(owner, fd, now.time)
+        });
+        self.requests.extend(seen.cut.map(Shown::Open));
+        if let Some(posted) = seen.posted {
+            if let Some(paths) = paths {
+                paths.posted(&posted);
+            }
+            self.requests.push(Shown::Posted(posted));
+        }
+    }
+
     fn events_of_paths(&self) -> impl Iterator<Item = EventKey> + '_ {
         self.paths.iter().flat_map(Paths::events)
     }
@@ -62,21 +95,26 @@ impl Watched {
 
 impl Analysis for Watched {
     fn events(&self) -> Vec<EventKey> {
+        let uring = self.uring.iter().flat_map(Uring::events);
         let summary = self.summary.iter().flat_map(Analysis::events);
-        let events = self.events_of_paths().chain(summary);
+        let events = self.events_of_paths().chain(uring).chain(summary);
         events.chain(self.events.iter().copied()).collect()
     }
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
         let paths = self.events_of_paths().count();
-        match (which.checked_sub(paths), &mut self.paths, &mut self.summary) {
-            (None, Some(paths), _) => paths.event(which, event, now),
-            (Some(which), _, Some(summary)) if which < summary.events().len() => {
-                if self.is_counted {
-                    summary.event(which, event, now);
-                }
+        let Some(which) = which.checked_sub(paths) else {
+            let paths = self.paths.as_mut();
+            return paths.map_or((), |paths| paths.event(which, event, now));
+        };
+        let uring = self.uring.iter().flat_map(Uring::events).count();
+        let Some(which) = which.checked_sub(uring) else {
+            return self.request(which, event, now);
+        };
+        if let Some(summary) = self.summary.as_mut().filter(|_| self.is_counted) {
+            if which < summary.events().len() {
+                summary.event(which, event, now);
             }
-            _ => {}
         }
     }
 
@@ -98,6 +136,7 @@ impl Analysis for Watched {
         if let Some(summary) = &mut self.summary {
             summary.lost(schedule, time);
         }
+        self.open_requests();
         self.calls.lost(schedule);
     }
 

@@ -72,6 +72,8 @@ pub struct Entry<C> {
     pub life: Life,
     /// The thread that made it.
     pub tid: i64,
+    /// Life of its id.
+    pub tid_life: Life,
     /// Name of the thread's process, if it is known.
     pub comm: Option<Vec<u8>>,
     /// Values of the wanted arguments. A signed value is stored as its 64 bits.
@@ -192,6 +194,7 @@ impl<C: Copy + PartialEq> Calls<C> {
             owner,
             life: now.schedule.life_of(owner),
             tid,
+            tid_life: now.schedule.life(tid),
             comm: now.process_comm(owner).map(<[u8]>::to_vec),
             arguments: fields.arguments.map(|at| bits(event.value(at?))),
             text: fields

@@ -4,6 +4,7 @@
 
 use super::futexes::Futex;
 use super::kernel::KernelLock;
+use super::waiters::{WaiterFound, Waiters};
 use super::waits::{Waiter, WaitsFound};
 use crate::durations::{accuracy, known, COARSE_ERROR, HEADINGS};
 use crate::text::{more, or_unknown, table};
@@ -22,12 +23,22 @@ pub struct LocksAnswer {
     /// Kernel locks; `None` if the trace does not have them.
     kernel: Option<Vec<KernelLock>>,
     futexes: Option<Vec<Futex>>,
+    /// Waits by the thread that waited and the thread that held the lock.
+    waiters: Vec<WaiterFound>,
+    /// Whether the trace has the wake-ups, by which the holders are known.
+    has_holders: bool,
 }
 
 impl LocksAnswer {
     /// Creates the answer.
-    pub fn new(kernel: Option<Vec<KernelLock>>, futexes: Option<Vec<Futex>>) -> Self {
+    pub fn new(
+        kernel: Option<Vec<KernelLock>>,
+        futexes: Option<Vec<Futex>>,
+        waiters: Waiters,
+    ) -> Self {
         Self {
+            has_holders: waiters.has_waking(),
+            waiters: waiters.found(),
             percentile_error: COARSE_ERROR,
             kernel,
             futexes,
@@ -62,6 +73,13 @@ impl Answer for LocksAnswer {
             )?,
             Some(all) if all.is_empty() => writeln!(out, "\nNo thread waited for a futex.")?,
             Some(all) => futexes(all, out, rows)?,
+        }
+        waiters(&self.waiters, out, rows)?;
+        if !self.has_holders && !self.waiters.is_empty() {
+            writeln!(
+                out,
+                "The holders are not in the trace: `rtrace record -e sched_waking` records the wake-ups, by which they are known."
+            )?;
         }
         writeln!(
             out,
@@ -111,6 +129,32 @@ fn futexes(futexes: &[Futex], out: &mut String, rows: usize) -> fmt::Result {
         )
     })?;
     more(out, futexes.len(), rows, "futexes")
+}
+
+fn waiters(waiters: &[WaiterFound], out: &mut String, rows: usize) -> fmt::Result {
+    if waiters.is_empty() {
+        return Ok(());
+    }
+    let heading = format!(
+        "{:>8} {:>7} {:>5} {:>10} {:>10}  {:<24} {:<24} {:<11} lock",
+        "waits", "failed", "open", "total", "max", "who waited", "who held it", "kind"
+    );
+    table(out, &heading, waiters, rows, |row| {
+        let timed = row.waits.saturating_sub(row.unfinished);
+        format!(
+            "{:>8} {:>7} {:>5} {:>10} {:>10}  {:<24} {:<24} {:<11} {}",
+            row.waits,
+            row.failed,
+            row.unfinished,
+            known(row.total_ns, timed),
+            known(row.max_ns, timed),
+            name(&row.waiter),
+            or_unknown(row.holder.as_ref().map(name)),
+            row.kind,
+            row.address
+        )
+    })?;
+    more(out, waiters.len(), rows, "rows")
 }
 
 fn wait_headings() -> String {

@@ -3,6 +3,7 @@
 //! Waits of user space for futexes, by system calls. Waits for several futexes at once (`futex_waitv`) are
 //! not included, because that call has its addresses in memory.
 
+use super::waiters::{LockId, Wait, Waiters};
 use super::waits::{Waiter, Waits, WaitsFound};
 use crate::calls::{Calls, Entry, Wanted};
 use crate::schedule::Schedule;
@@ -89,7 +90,13 @@ impl Futexes {
     }
 
     /// Processes an event.
-    pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+    pub fn event(
+        &mut self,
+        which: usize,
+        event: &Event<'_>,
+        now: &Moment<'_>,
+        waiters: &mut Waiters,
+    ) {
         let Some(call) = self.calls.event(which, event, now) else {
             return;
         };
@@ -100,6 +107,12 @@ impl Futexes {
         let waiter = Waiter::new(entry.tid, now.comm());
         let used = used(&mut self.futexes, entry, uaddr);
         used.waits.add(took, call.since, call.ret < 0, waiter);
+        let wait = Wait {
+            tid: entry.tid,
+            since: call.since,
+            failed: call.ret < 0,
+        };
+        waiters.add(LockId::Futex(entry.owner, entry.life, uaddr), wait, now);
     }
 
     /// Handles a switch of a CPU.
@@ -113,8 +126,11 @@ impl Futexes {
     }
 
     /// Returns the futexes, those with the longest total wait first.
-    pub fn found(mut self) -> Vec<Futex> {
+    pub fn found(mut self, waiters: &mut Waiters) -> Vec<Futex> {
         for (entry, uaddr) in self.calls.open().filter_map(waits_for) {
+            let id = LockId::Futex(entry.owner, entry.life, uaddr);
+            let waiter = Waiter::new(entry.tid, entry.comm.as_deref());
+            waiters.add_unfinished(id, waiter, entry.tid_life);
             used(&mut self.futexes, entry, uaddr).waits.add_unfinished();
         }
         let clock = self.clock;

@@ -5,10 +5,12 @@
 //! A wait lasts from `contention_begin` to `contention_end`. For a mutex, several begins form one wait: the
 //! thread spins, sleeps, and spins again after each wake-up.
 
+use super::waiters::{LockId, Wait as Waited, Waiters};
 use super::waits::{Waiter, Waits, WaitsFound};
 use crate::begun::Begun;
 use crate::schedule::Schedule;
 use crate::schedule_events::Switch;
+use crate::tasks::Life;
 use crate::{bits, integer, key, Catalogue, EventKey, Moment};
 use ahash::{HashMap, HashMapExt};
 use ctf::{Clock, Event, Value};
@@ -51,6 +53,9 @@ struct End {
 struct Wait {
     flags: u64,
     place: Option<u64>,
+    tid: i64,
+    /// Life of this id.
+    life: Life,
 }
 
 /// Key by which waits are summed up.
@@ -118,11 +123,17 @@ impl KernelLocks {
     }
 
     /// Processes an event.
-    pub fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+    pub fn event(
+        &mut self,
+        which: usize,
+        event: &Event<'_>,
+        now: &Moment<'_>,
+        waiters: &mut Waiters,
+    ) {
         if which == 0 {
             self.begin(event, now);
         } else {
-            self.end(event, now);
+            self.end(event, now, waiters);
         }
     }
 
@@ -140,17 +151,23 @@ impl KernelLocks {
             _ => None,
         });
         let doer = now.doer()?;
+        let tid = now.tid()?;
+        let wait = |flags| Wait {
+            flags,
+            place,
+            tid,
+            life: now.schedule.life(tid),
+        };
         if flags & MUTEX == 0 {
-            self.open.begin(doer, address, Wait { flags, place }, now);
+            self.open.begin(doer, address, wait(flags), now);
         } else if !self.open.has(doer, &address) {
             // Spinning and sleeping do not make two kinds of lock.
-            let flags = flags & !SPIN;
-            self.open.begin(doer, address, Wait { flags, place }, now);
+            self.open.begin(doer, address, wait(flags & !SPIN), now);
         }
         Some(())
     }
 
-    fn end(&mut self, event: &Event<'_>, now: &Moment<'_>) -> Option<()> {
+    fn end(&mut self, event: &Event<'_>, now: &Moment<'_>, waiters: &mut Waiters) -> Option<()> {
         let End { lock_addr, ret, .. } = self.end;
         let address = bits(event.value(lock_addr))?;
         let failed = integer(event.value(ret))? != 0;
@@ -160,6 +177,13 @@ impl KernelLocks {
         let waiter = Waiter::new(now.tid()?, now.comm());
         let waits = self.locks.entry(lock).or_insert_with(Waits::new);
         waits.add(took, ended.since, failed, waiter);
+        let waited = Waited {
+            tid: now.tid()?,
+            since: ended.since,
+            failed,
+        };
+        let id = LockId::Kernel(address, kind(ended.what.flags));
+        waiters.add(id, waited, now);
         Some(())
     }
 
@@ -174,8 +198,10 @@ impl KernelLocks {
     }
 
     /// Returns the locks, those with the longest total wait first.
-    pub fn found(mut self) -> Vec<KernelLock> {
+    pub fn found(mut self, waiters: &mut Waiters) -> Vec<KernelLock> {
         for (address, wait) in self.open.open() {
+            let id = LockId::Kernel(*address, kind(wait.flags));
+            waiters.add_unfinished(id, Waiter::new(wait.tid, None), wait.life);
             let lock = Lock::new(*address, *wait);
             let waits = self.locks.entry(lock).or_insert_with(Waits::new);
             waits.add_unfinished();
@@ -186,7 +212,6 @@ impl KernelLocks {
             .map(|(lock, waits)| (lock, waits.found(clock)))
             .collect();
         locks.sort_by_key(|(lock, waits)| (Reverse(waits.durations.total_ns()), *lock));
-        let hex = |address| format!("{address:#018x}");
         let locks = locks.into_iter().map(|(lock, waits)| KernelLock {
             address: hex(lock.address),
             kind: kind(lock.flags),
@@ -195,6 +220,11 @@ impl KernelLocks {
         });
         locks.collect()
     }
+}
+
+/// Returns a kernel address as text.
+pub fn hex(address: u64) -> String {
+    format!("{address:#018x}")
 }
 
 /// Returns the name of a lock with these flags (`LCB_F_*`).

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Kernel locks and futexes that threads had to wait for (`--locks`).
+//! Kernel locks and futexes that threads had to wait for, and the threads that held them (`--locks`).
 
 mod answer;
 pub mod futexes;
 pub mod kernel;
+mod waiters;
 mod waits;
 
 use super::schedule::Schedule;
@@ -14,11 +15,13 @@ pub(crate) use answer::LocksAnswer;
 use ctf::Event;
 use futexes::Futexes;
 use kernel::KernelLocks;
+use waiters::Waiters;
 
 /// Analysis of the locks that threads had to wait for.
 pub struct Locks {
     kernel: Option<KernelLocks>,
     futexes: Option<Futexes>,
+    waiters: Waiters,
 }
 
 impl Locks {
@@ -27,6 +30,7 @@ impl Locks {
         let locks = Self {
             kernel: KernelLocks::new(catalogue),
             futexes: Futexes::new(catalogue),
+            waiters: Waiters::new(catalogue),
         };
         if locks.kernel.is_none() && locks.futexes.is_none() {
             return Err(Missing {
@@ -44,19 +48,21 @@ impl Analysis for Locks {
         let kernel = self.kernel.iter().flat_map(KernelLocks::events);
         kernel
             .chain(self.futexes.iter().flat_map(Futexes::events))
+            .chain(self.waiters.event())
             .collect()
     }
 
     fn event(&mut self, which: usize, event: &Event<'_>, now: &Moment<'_>) {
+        let waiters = &mut self.waiters;
         let kernel = self.kernel.iter().flat_map(KernelLocks::events).count();
-        match (
-            which.checked_sub(kernel),
-            &mut self.kernel,
-            &mut self.futexes,
-        ) {
-            (None, Some(kernel), _) => kernel.event(which, event, now),
-            (Some(which), _, Some(futexes)) => futexes.event(which, event, now),
-            _ => {}
+        let Some(which) = which.checked_sub(kernel) else {
+            let kernel = self.kernel.as_mut();
+            return kernel.map_or((), |kernel| kernel.event(which, event, now, waiters));
+        };
+        let futexes = self.futexes.iter().flat_map(Futexes::events).count();
+        match &mut self.futexes {
+            Some(all) if which < futexes => all.event(which, event, now, waiters),
+            _ => waiters.waking(event, now),
         }
     }
 
@@ -76,10 +82,13 @@ impl Analysis for Locks {
         if let Some(futexes) = &mut self.futexes {
             futexes.lost(schedule);
         }
+        self.waiters.lost();
     }
 
-    fn answer(self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
-        let kernel = self.kernel.map(KernelLocks::found);
-        Box::new(LocksAnswer::new(kernel, self.futexes.map(Futexes::found)))
+    fn answer(mut self: Box<Self>, _ticks: u64) -> Box<dyn Answer> {
+        let waiters = &mut self.waiters;
+        let kernel = self.kernel.map(|kernel| kernel.found(waiters));
+        let futexes = self.futexes.map(|futexes| futexes.found(waiters));
+        Box::new(LocksAnswer::new(kernel, futexes, self.waiters))
     }
 }

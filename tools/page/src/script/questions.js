@@ -107,6 +107,11 @@ const QUESTIONS = {
 				spread: ["longest"],
 				fields: ["comm", "pid", "tid", "address", ...TIMES, "failed", "unfinished", "longest_comm", "longest_tid", "longest_begin_ns"],
 			},
+			waiters: {
+				title: "Who waited for whom",
+				spread: ["waiter", "holder"],
+				fields: ["waiter_comm", "waiter_tid", "holder_comm", "holder_tid", "kind", "address", "pid", "waits", "failed", "unfinished", "total_ns", "max_ns", "max_begin_ns"],
+			},
 		},
 	},
 	profile: {

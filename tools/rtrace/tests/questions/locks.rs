@@ -7,8 +7,9 @@ use super::{
     declare, declare_contexts, forget, json, packet, report, row, write, IDLE, SHELL, THREAD, US,
 };
 use predicates::str::contains;
+use serde_json::Value;
 use std::path::Path;
-use synthetic::PacketBuilder;
+use synthetic::{PacketBuilder, WAKING};
 use tempfile::TempDir;
 
 const BEGIN: u32 = 50;
@@ -137,6 +138,77 @@ fn waits_are_measured() {
         (&open["uaddr"], &open["pid"]),
         (&"0x1000".into(), &8.into())
     );
+}
+
+/// The holder of a lock is the thread that woke the waiting one, if the wait ended with the lock.
+#[test]
+fn holders_are_the_threads_that_wake() {
+    let dir = TempDir::new().unwrap();
+    let zero = packet(0, 0, 0).switch(5 * US, IDLE, SHELL);
+    let zero = futex(zero, 10 * US, 0x1000, WAIT)
+        .switch_from(11 * US, SHELL, 1, IDLE)
+        .switch(25 * US, IDLE, SHELL);
+    // This wait ends by a timer, whose interrupt is not recorded.
+    let zero = futex(futex_exit(zero, 30 * US, 0), 40 * US, 0x1000, WAIT)
+        .switch_from(41 * US, SHELL, 1, IDLE)
+        .switch(55 * US, IDLE, SHELL);
+    let zero = futex_exit(zero, 60 * US, -110);
+    let zero = begin(zero, 62 * US, LOCK, SPIN);
+    let zero = end(zero, 64 * US, LOCK, 0);
+    let zero = begin(zero, 65 * US, OTHER, MUTEX)
+        .switch_from(66 * US, SHELL, 2, IDLE)
+        .switch(73 * US, IDLE, SHELL);
+    let zero = end(zero, 75 * US, OTHER, 0);
+    let zero = futex(zero, 80 * US, 0x2000, WAIT).switch_from(81 * US, SHELL, 1, IDLE);
+    let one = packet(1, 0, 0)
+        .switch(5 * US, IDLE, THREAD)
+        .wake(WAKING, 20 * US, SHELL)
+        .wake(WAKING, 50 * US, SHELL)
+        .wake(WAKING, 70 * US, SHELL);
+    let streams = [
+        (0, vec![zero.close(300 * US, 8)]),
+        (1, vec![one.close(300 * US, 8)]),
+    ];
+    write(dir.path(), &streams);
+    describe(dir.path());
+    let waiters = &json(&["--locks"], dir.path())["locks"]["waiters"];
+    let rows = waiters.as_array().unwrap().iter();
+    let rows: Vec<_> = rows
+        .map(|row| {
+            assert_eq!(row["waiter"]["tid"], 7, "{row}");
+            let columns = ["waits", "failed", "unfinished", "total_ns"];
+            let [waits, failed, open, total] = columns.map(|column| row[column].as_u64().unwrap());
+            let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+            let lock = format!("{} {}", text(&row["kind"]), text(&row["address"]));
+            (
+                lock,
+                text(&row["holder"]["comm"]),
+                [waits, failed, open, total],
+            )
+        })
+        .collect();
+    let expected = [
+        ("futex 0x1000", "?", [1, 1, 0, 20_000]),
+        ("futex 0x1000", "worker", [1, 0, 0, 20_000]),
+        ("mutex 0xffff888000002000", "worker", [1, 0, 0, 10_000]),
+        ("spinlock 0xffff888000001000", "?", [1, 0, 0, 2_000]),
+        ("futex 0x2000", "?", [1, 0, 1, 0]),
+    ];
+    let expected = expected.map(|(lock, by, numbers)| (lock.to_owned(), by.to_owned(), numbers));
+    assert_eq!(rows, expected, "{waiters}");
+    report(&["--locks"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains(
+            "sh (7)                   worker (8)               mutex       0xffff888000002000\n",
+        ));
+    let dir = TempDir::new().unwrap();
+    known(dir.path());
+    forget(dir.path(), "sched_waking");
+    report(&["--locks"], dir.path())
+        .assert()
+        .success()
+        .stdout(contains("The holders are not in the trace"));
 }
 
 #[test]

@@ -33,17 +33,33 @@ pub(crate) struct Durations {
 /// Number of slots of `pairs`.
 const BEGINS: usize = 1 << 14;
 
-/// Number of words that `pairs` keeps with a begin: the names of its call stacks, see [`StackNames`].
-fn kept_words(stacks: KeyStacks) -> usize {
-    match stacks.user {
-        true => StackNames::WORDS,
-        false => 1,
-    }
+/// The words that `pairs` keeps with a begin for its end.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept {
+    /// The names of these call stacks, see [`StackNames`].
+    pub(crate) stacks: KeyStacks,
+    /// This many words of keys that are values of the begin. The names of call stacks precede them.
+    pub(crate) keys: usize,
 }
 
-/// Number of words of `pairs`.
-fn pairs_words(stacks: KeyStacks) -> usize {
-    Pairs::<SharedWord, PageWords<SharedWord>>::words(BEGINS, kept_words(stacks))
+impl Kept {
+    fn any(self) -> bool {
+        self.stacks.any() || self.keys != 0
+    }
+
+    /// Number of the words.
+    fn words(self) -> usize {
+        match (self.keys, self.stacks.user) {
+            (0, false) => 1,
+            (0, true) => StackNames::WORDS,
+            (keys, _) => StackNames::WORDS + keys,
+        }
+    }
+
+    /// Number of words of `pairs`.
+    fn pairs_words(self) -> usize {
+        Pairs::<SharedWord, PageWords<SharedWord>>::words(BEGINS, self.words())
+    }
 }
 
 const _: () = assert!(MAX_MATCHED == PAIR_WORDS);
@@ -58,7 +74,7 @@ struct Needed {
 
 impl Needed {
     /// [`None`]: the map measures no durations.
-    fn of(definition: &MapDefinition<'_>, stacks: KeyStacks) -> Option<Self> {
+    fn of(definition: &MapDefinition<'_>, kept: Kept) -> Option<Self> {
         definition.begins?;
         let names = definition
             .matched
@@ -69,8 +85,8 @@ impl Needed {
             |side: LinePart<'_>| side.text.ends_with("tid") || side.text.ends_with("pid");
         let is_of_threads = is_alone && names.clone().all(is_thread);
         Some(Self {
-            begins: is_alone && !stacks.any(),
-            pairs: !is_of_threads || stacks.any(),
+            begins: is_alone && !kept.any(),
+            pairs: !is_of_threads || kept.any(),
             is_of_threads,
         })
     }
@@ -117,10 +133,9 @@ impl Matched {
 }
 
 impl Durations {
-    /// Makes empty tables for the durations of this map, if it has any. `stacks`: a begin is noted with these call
-    /// stacks. May sleep.
-    pub(crate) fn of(definition: &MapDefinition<'_>, stacks: KeyStacks) -> Result<Option<Self>> {
-        let Some(needed) = Needed::of(definition, stacks) else {
+    /// Makes empty tables for the durations of this map, if it has any. A begin is noted with `kept`. May sleep.
+    pub(crate) fn of(definition: &MapDefinition<'_>, kept: Kept) -> Result<Option<Self>> {
+        let Some(needed) = Needed::of(definition, kept) else {
             return Ok(None);
         };
         let words = |count| PageWords::new(count, Task::current().cpu() as u32);
@@ -130,8 +145,8 @@ impl Durations {
         };
         let pairs = match needed.pairs {
             true => {
-                let words = words(pairs_words(stacks))?;
-                Some(Pairs::new(words, BEGINS, kept_words(stacks)))
+                let words = words(kept.pairs_words())?;
+                Some(Pairs::new(words, BEGINS, kept.words()))
             }
             false => None,
         };
@@ -144,13 +159,13 @@ impl Durations {
     }
 
     /// Number of bytes of the tables that [`of`](Self::of) makes.
-    pub(super) fn bytes(definition: &MapDefinition<'_>, stacks: KeyStacks) -> usize {
-        Needed::of(definition, stacks).map_or(0, |needed| {
+    pub(super) fn bytes(definition: &MapDefinition<'_>, kept: Kept) -> usize {
+        Needed::of(definition, kept).map_or(0, |needed| {
             let bytes = |needed, count| match needed {
                 true => PageWords::<SharedWord>::bytes(count),
                 false => 0,
             };
-            bytes(needed.begins, BEGIN_WORDS) + bytes(needed.pairs, pairs_words(stacks))
+            bytes(needed.begins, BEGIN_WORDS) + bytes(needed.pairs, kept.pairs_words())
         })
     }
 
@@ -227,26 +242,26 @@ impl Durations {
         }
     }
 
-    /// Notes the begin of a key, with the [names](StackNames) of its call stacks. Any context, NMI included.
+    /// Notes the begin of a key, with the words that it keeps. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS], stacks: &[u64]) -> BeginResult {
+    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS], kept: &[u64]) -> BeginResult {
         let [number, other] = *key;
         match self.begins {
             Some(_) => self.begin_number(number),
-            None if stacks.is_empty() => self.begin_pair(&[self.name_of(number), other]),
-            None => self.begin_pair_with(&[self.name_of(number), other], stacks),
+            None if kept.is_empty() => self.begin_pair(&[self.name_of(number), other]),
+            None => self.begin_pair_with(&[self.name_of(number), other], kept),
         }
     }
 
     /// Ends the latest begin of a key. Returns the nanoseconds since then, if there is one, and the number of earlier
-    /// begins of the key. `stacks` gets the names of the begin's stacks. Any context, NMI included.
+    /// begins of the key. `kept` gets the words that the begin kept. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn end(&self, key: &[u64; PAIR_WORDS], stacks: &mut [u64]) -> (Option<u64>, u64) {
+    pub(super) fn end(&self, key: &[u64; PAIR_WORDS], kept: &mut [u64]) -> (Option<u64>, u64) {
         let [number, other] = *key;
         match self.begins {
             Some(_) => self.end_number(number),
-            None if stacks.is_empty() => self.end_pair(&[self.name_of(number), other]),
-            None => self.end_pair_with(&[self.name_of(number), other], stacks),
+            None if kept.is_empty() => self.end_pair(&[self.name_of(number), other]),
+            None => self.end_pair_with(&[self.name_of(number), other], kept),
         }
     }
 
@@ -261,11 +276,11 @@ impl Durations {
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn begin_pair_with(&self, key: &[u64; PAIR_WORDS], stacks: &[u64]) -> BeginResult {
+    fn begin_pair_with(&self, key: &[u64; PAIR_WORDS], kept: &[u64]) -> BeginResult {
         match &self.pairs {
-            Some(pairs) => pairs.begin_with(key, self.stopwatch.read(), |kept| {
-                for (word, stack) in kept.iter().zip(stacks) {
-                    word.store(*stack);
+            Some(pairs) => pairs.begin_with(key, self.stopwatch.read(), |words| {
+                for (word, value) in words.iter().zip(kept) {
+                    word.store(*value);
                 }
             }),
             None => BeginResult::Busy,
@@ -283,13 +298,13 @@ impl Durations {
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn end_pair_with(&self, key: &[u64; PAIR_WORDS], stacks: &mut [u64]) -> (Option<u64>, u64) {
+    fn end_pair_with(&self, key: &[u64; PAIR_WORDS], kept: &mut [u64]) -> (Option<u64>, u64) {
         self.ended(
             #[inline(always)]
             |pairs| {
-                pairs.end_with(key, |kept| {
-                    for (stack, word) in stacks.iter_mut().zip(kept) {
-                        *stack = word.load();
+                pairs.end_with(key, |words| {
+                    for (value, word) in kept.iter_mut().zip(words) {
+                        *value = word.load();
                     }
                 })
             },

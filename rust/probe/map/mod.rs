@@ -8,8 +8,8 @@ mod quick;
 mod stacks;
 mod tables;
 
-pub(crate) use durations::{Durations, Matched};
-pub(crate) use program::{KeyPart, MapProgram, PartReason, WrongPart};
+pub(crate) use durations::{Durations, Kept, Matched};
+pub(crate) use program::{KeptKeys, KeyPart, MapProgram, PartReason, WrongPart};
 pub(crate) use quick::words_of;
 pub(crate) use stacks::KeyStacks;
 pub(crate) use tables::{MissedUpdate, Sums};
@@ -75,14 +75,10 @@ impl Map {
     }
 
     /// Number of bytes of the tables of such a map, for the CPUs that are online.
-    pub(crate) fn bytes(
-        shape: &MapShape,
-        definition: &MapDefinition<'_>,
-        stacks: KeyStacks,
-    ) -> u64 {
+    pub(crate) fn bytes(shape: &MapShape, definition: &MapDefinition<'_>, kept: Kept) -> u64 {
         let cpus = NoHotplug::new().online().count();
-        let tables = Tables::bytes(shape, stacks, cpus);
-        tables.saturating_add(Durations::bytes(definition, stacks)) as u64
+        let tables = Tables::bytes(shape, kept.stacks, cpus);
+        tables.saturating_add(Durations::bytes(definition, kept)) as u64
     }
 
     /// The table of the current CPU.
@@ -150,8 +146,8 @@ pub(crate) enum Role {
         event: u64,
         program: Arc<MapProgram>,
     },
-    /// The event begins a duration.
-    Begin(Matched),
+    /// The event begins a duration, and keeps these keys for its end.
+    Begin(Matched, KeptKeys),
 }
 
 impl MapAtEvent {
@@ -191,7 +187,7 @@ impl MapAtEvent {
     pub(super) fn rank(&self) -> Rank {
         match self.role {
             Role::Update { .. } => Rank::End,
-            Role::Begin(_) => Rank::Begin,
+            Role::Begin(..) => Rank::Begin,
         }
     }
 
@@ -208,7 +204,9 @@ impl MapAtEvent {
             Role::Update { event, program } => {
                 table.update(&self.map, stacks, *event, program, record, &Now(now));
             }
-            Role::Begin(matched) => table.begin(&self.map, stacks, matched, record, &Now(now)),
+            Role::Begin(matched, keys) => {
+                table.begin(&self.map, stacks, (matched, keys), record, &Now(now));
+            }
         }
     }
 

@@ -79,6 +79,17 @@ impl KeyPart {
         }
     }
 
+    /// Finds a key in the records whose values have these names.
+    fn find<'a>(
+        names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
+        key: LinePart<'_>,
+    ) -> Result<Self, WrongPart> {
+        Ok(match find(names, key)? {
+            (value, Some(integer)) => Self::Number(value, integer),
+            (value, None) => Self::Text(value, value.words()),
+        })
+    }
+
     /// Whether both parts have the same form, so that the words of both can be compared.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
@@ -103,6 +114,8 @@ pub(super) struct ColumnValue {
 /// The program of a map at one event: the places of keys and values in the event's records.
 pub(crate) struct MapProgram {
     keys: KVec<KeyPart>,
+    /// A bit for each key whose value is that of the begin.
+    begun: u64,
     columns: KVec<ColumnValue>,
     stacks: KeyStacks,
     /// If the map measures durations: the values that are the same at the begin.
@@ -110,20 +123,29 @@ pub(crate) struct MapProgram {
 }
 
 impl MapProgram {
-    /// Finds the keys and values of a map in the records whose values have these names. May sleep.
-    pub(crate) fn new<'a>(
+    /// Finds the keys and values of a map in the records whose values have these names. A key that the records lack is a
+    /// value of the begin, if the records of the begins have these names `begins`. May sleep.
+    pub(crate) fn new<'a, 'b>(
         names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
+        begins: Option<FilterNames<'_, impl Iterator<Item = Field<'b>> + Clone>>,
         definition: &MapDefinition<'_>,
     ) -> Result<Self, WrongPart> {
         let mut keys = KVec::new();
+        let mut begun = 0;
         for key in definition.keys.into_iter().flat_map(LinePart::items) {
             let part = match key.text {
                 EVENT => KeyPart::Event,
                 STACK => KeyPart::Stack,
                 USER_STACK => KeyPart::UserStack,
-                _ => match find(names.clone(), key)? {
-                    (value, Some(integer)) => KeyPart::Number(value, integer),
-                    (value, None) => KeyPart::Text(value, value.words()),
+                _ => match (KeyPart::find(names.clone(), key), &begins) {
+                    (Ok(part), _) => part,
+                    (Err(wrong), Some(begins)) => {
+                        // The error is that of the end.
+                        let part = KeyPart::find(begins.clone(), key).map_err(|_| wrong)?;
+                        begun |= 1 << keys.len();
+                        part
+                    }
+                    (Err(wrong), None) => return Err(wrong),
                 },
             };
             keys.push(part, GFP_KERNEL)?;
@@ -160,9 +182,27 @@ impl MapProgram {
                 user: keys.iter().any(|key| matches!(key, KeyPart::UserStack)),
             },
             keys,
+            begun,
             columns,
             matched,
         })
+    }
+
+    /// Whether a key is a value of the begin.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun != 0
+    }
+
+    /// Whether the key at this place is a value of the begin.
+    fn is_begun(&self, place: usize) -> bool {
+        self.begun.wrapping_shr(place as u32) & 1 != 0
+    }
+
+    /// The number of words that a begin keeps for its end: those of the keys that are values of the begin.
+    pub(crate) fn kept_words(&self) -> usize {
+        let keys = self.keys.iter().enumerate();
+        let kept = keys.filter(|(place, _)| self.is_begun(*place));
+        kept.map(|(_, key)| key.words()).sum()
     }
 
     /// The keys.
@@ -183,6 +223,7 @@ impl MapProgram {
     /// Whether the columns of the map's tables have the form that this event's values need.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.keys.len() == other.keys.len()
+            && self.begun == other.begun
             && Iterator::zip(self.keys.iter(), other.keys.iter())
                 .all(|(one, other)| one.is_like(other))
             && Iterator::zip(self.columns.iter(), other.columns.iter())
@@ -213,20 +254,30 @@ impl MapProgram {
         }
     }
 
-    /// Writes the key of a record, which has these call stacks, and the numbers of its columns. [`None`]: the record lacks
-    /// one.
+    /// Writes the key of a record, which has these call stacks, and the numbers of its columns. `kept` has the words that
+    /// [`KeptKeys`] wrote at the begin. [`None`]: the record lacks a value.
     #[inline(always)]
     pub(super) fn load(
         &self,
         event: u64,
         record: &[u8],
         now: &Now<'_>,
-        (duration, StackNames([kernel, user, pid])): (u64, &StackNames),
+        (duration, StackNames([kernel, user, pid]), mut kept): (u64, &StackNames, &[u64]),
         key: &mut [u64; MAX_KEY],
         numbers: &mut [u64; MAX_COLUMNS],
     ) -> Option<()> {
         let mut rest = &mut key[..];
-        for part in &self.keys {
+        for (place, part) in self.keys.iter().enumerate() {
+            if self.is_begun(place) {
+                let words = part.words();
+                let (to, after) = rest.split_at_mut_checked(words)?;
+                let (own, others) = kept.split_at_checked(words)?;
+                for (to, word) in to.iter_mut().zip(own) {
+                    *to = *word;
+                }
+                (rest, kept) = (after, others);
+                continue;
+            }
             if let KeyPart::Text(value, words) = part {
                 let (to, after) = rest.split_at_mut_checked(*words)?;
                 value.text(record, now, to)?;
@@ -261,6 +312,53 @@ impl MapProgram {
     }
 }
 
+/// The keys of a map that are values of the begin, at one event that begins a duration.
+pub(crate) struct KeptKeys(KVec<KeyPart>);
+
+impl KeptKeys {
+    /// Finds the keys that the begin keeps for `program`, the program of an end, in the records whose values have these
+    /// names. May sleep.
+    pub(crate) fn new<'a>(
+        names: FilterNames<'_, impl Iterator<Item = Field<'a>> + Clone>,
+        definition: &MapDefinition<'_>,
+        program: &MapProgram,
+    ) -> Result<Self, WrongPart> {
+        let mut kept = KVec::new();
+        let keys = definition.keys.into_iter().flat_map(LinePart::items);
+        let keys = Iterator::zip(keys, &program.keys).enumerate();
+        for (_, (key, form)) in keys.filter(|(place, _)| program.is_begun(*place)) {
+            let part = KeyPart::find(names.clone(), key)?;
+            if !part.is_like(form) {
+                let (at, reason) = (key.at, PartReason::OtherType);
+                return Err(WrongPart { at, reason });
+            }
+            kept.push(part, GFP_KERNEL)?;
+        }
+        Ok(Self(kept))
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Writes the words of a record's keys. [`None`]: the record lacks one.
+    #[inline(always)]
+    pub(super) fn load(&self, record: &[u8], now: &Now<'_>, to: &mut [u64]) -> Option<()> {
+        let mut rest = to;
+        for part in &self.0 {
+            let (own, after) = rest.split_at_mut_checked(part.words())?;
+            match part {
+                KeyPart::Text(value, _) => value.text(record, now, own)?,
+                KeyPart::Number(value, _) => *own.first_mut()? = value.number(record, now)?,
+                _ => return None,
+            }
+            rest = after;
+        }
+        Some(())
+    }
+}
+
 /// The reason why a map cannot have an event.
 pub(crate) struct WrongPart {
     /// Position in the line.
@@ -275,6 +373,8 @@ pub(crate) enum PartReason {
     Value(FilterReason),
     /// The event has no duration, and the map measures none.
     NoDuration,
+    /// The value has another type at another event.
+    OtherType,
     /// The value is a text.
     Text,
     /// The value is an address of the kernel.
@@ -295,6 +395,7 @@ impl core::fmt::Display for PartReason {
         match self {
             Self::Value(reason) => write!(f, "{reason}"),
             Self::NoDuration => f.write_str("a duration needs 'from EVENT'"),
+            Self::OtherType => f.write_str("the value has another type here"),
             Self::Text => f.write_str("a text is not a number"),
             Self::Address => f.write_str("an address of the kernel is not a number"),
             Self::Memory => f.write_str("there is no memory"),

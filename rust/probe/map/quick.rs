@@ -111,7 +111,9 @@ impl Quick {
     pub(super) fn of(role: &Role) -> Option<Self> {
         match role {
             Role::Update { event, program } => Self::of_program(*event, program),
-            Role::Begin(matched) => Some(Self {
+            // Keys are kept with the record.
+            Role::Begin(_, keys) if !keys.is_empty() => None,
+            Role::Begin(matched, _) => Some(Self {
                 sources: [Source::Zero, Source::Zero, of_number(matched)?],
                 form: KeyForm::Number,
                 action: QuickAction::Begin,
@@ -123,6 +125,9 @@ impl Quick {
     }
 
     fn of_program(event: u64, program: &MapProgram) -> Option<Self> {
+        if program.has_begun() {
+            return None;
+        }
         let (parts, bucket) = match program.keys() {
             [parts @ .., KeyPart::Bucket(number)] => (parts, Some(number)),
             parts => (parts, None),

@@ -3,7 +3,7 @@
 //! The tables of a map: one for each CPU that was ever online, and the call stacks that are keys in them.
 
 use super::durations::Matched;
-use super::program::MapProgram;
+use super::program::{KeptKeys, MapProgram};
 use super::stacks::{KeyStacks, MapStacks, StackNames};
 use super::Map;
 use crate::arch::preempt::NoPreempt;
@@ -35,6 +35,9 @@ pub(super) struct CpuTable {
     takes_stack: LocalWord,
     missed: [LocalWord; MissedUpdate::COUNT],
 }
+
+/// Maximum number of words that a begin keeps for its end: the names of call stacks, and keys.
+const KEPT: usize = StackNames::WORDS + MAX_KEY;
 
 /// Reason why an event is not in a table, or a begin has no end.
 #[derive(Clone, Copy)]
@@ -243,15 +246,28 @@ impl CpuTable {
         now: &Now<'_>,
     ) {
         let (mut measured, mut names) = (0, StackNames::default());
+        let mut kept: [u64; KEPT];
+        let mut kept_keys = &[][..];
         if let (Some(durations), Some(matched)) = (&map.durations, &program.matched) {
             let Some(key) = matched.load(record, now) else {
                 return self.count(MissedUpdate::Lacking);
             };
-            let kept = match stacks {
-                Some(_) => &mut names.0[..],
-                None => &mut [],
+            let ended = match (stacks, program.has_begun()) {
+                (_, true) => {
+                    kept = [0; KEPT];
+                    let ended = durations.end(&key, &mut kept);
+                    let (stacks, keys) =
+                        kept.split_at_checked(StackNames::WORDS).unwrap_or_default();
+                    for (name, word) in names.0.iter_mut().zip(stacks) {
+                        *name = *word;
+                    }
+                    kept_keys = keys;
+                    ended
+                }
+                (Some(_), false) => durations.end(&key, &mut names.0),
+                (None, false) => durations.end(&key, &mut []),
             };
-            measured = match self.ended(durations.end(&key, kept)) {
+            measured = match self.ended(ended) {
                 Some(duration) => duration,
                 None => return,
             };
@@ -273,7 +289,7 @@ impl CpuTable {
             event,
             record,
             now,
-            (measured, &names),
+            (measured, &names, kept_keys),
             &mut key,
             &mut numbers,
         ) {
@@ -287,7 +303,7 @@ impl CpuTable {
         &self,
         map: &Map,
         stacks: Option<&MapStacks>,
-        matched: &Matched,
+        (matched, keys): (&Matched, &KeptKeys),
         record: &[u8],
         now: &Now<'_>,
     ) {
@@ -297,12 +313,29 @@ impl CpuTable {
         let Some(key) = matched.load(record, now) else {
             return self.count(MissedUpdate::Lacking);
         };
-        let Some(stacks) = stacks else {
-            return self.begun(durations.begin(&key, &[]));
+        let names = match stacks {
+            None => StackNames::default(),
+            Some(stacks) => match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
+                Some(names) => names,
+                None => return self.count(MissedUpdate::Stackless),
+            },
         };
-        match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
-            Some(names) => self.begun(durations.begin(&key, &names.0)),
-            None => self.count(MissedUpdate::Stackless),
+        match (stacks, keys.is_empty()) {
+            (None, true) => self.begun(durations.begin(&key, &[])),
+            (Some(_), true) => self.begun(durations.begin(&key, &names.0)),
+            (_, false) => {
+                let mut kept = [0; KEPT];
+                let (stacks, rest) = kept
+                    .split_at_mut_checked(StackNames::WORDS)
+                    .unwrap_or_default();
+                for (word, name) in stacks.iter_mut().zip(names.0) {
+                    *word = name;
+                }
+                match keys.load(record, now, rest) {
+                    Some(()) => self.begun(durations.begin(&key, &kept)),
+                    None => self.count(MissedUpdate::Lacking),
+                }
+            }
         }
     }
 

@@ -14,8 +14,8 @@ use crate::map::bucket;
 use crate::map::table::MapEntry;
 use crate::probe::filter::Refusal;
 use crate::probe::map::{
-    Durations, KeyPart, Map, MapAtEvent, MapProgram, Matched, MissedUpdate, PartReason, Role, Sums,
-    WrongPart,
+    Durations, Kept, KeptKeys, KeyPart, Map, MapAtEvent, MapProgram, Matched, MissedUpdate,
+    PartReason, Role, Sums, WrongPart,
 };
 use crate::probe::Probe;
 use crate::session::choice::patterns::picks;
@@ -149,10 +149,15 @@ impl Session {
     ) -> Result<Arc<NamedMap>> {
         let wrong = |at, reason: core::fmt::Arguments<'_>| self.refuse_map(line, at, reason);
         let events = self.events_of_map(line, definition.events, rights)?;
+        let begins = match definition.begins {
+            Some(begins) => self.events_of_map(line, begins, rights)?,
+            None => KVVec::new(),
+        };
         let mut programs: KVVec<Arc<MapProgram>> = KVVec::new();
         for event in &events {
             signal::go_on()?;
-            let program = MapProgram::new(event.value_names(rights), definition)
+            let first = begins.first().map(|begin| begin.value_names(rights));
+            let program = MapProgram::new(event.value_names(rights), first, definition)
                 .map_err(|error| self.refuse_part(line, event, error))?;
             if programs
                 .first()
@@ -173,7 +178,11 @@ impl Session {
             wrong(at, format_args!("the key has more than 64 bytes"))
         })?;
         let stacks = program.stacks();
-        let bytes = Map::bytes(&shape, definition, stacks);
+        let kept = Kept {
+            stacks,
+            keys: program.kept_words(),
+        };
+        let bytes = Map::bytes(&shape, definition, kept);
         let of_all = known.0.iter().map(|map| map.bytes).sum::<u64>();
         if of_all.saturating_add(bytes) > MAX_BYTES {
             self.refuse(fmt!(
@@ -181,7 +190,7 @@ impl Session {
             ));
             return Err(ENOSPC);
         }
-        let durations = Durations::of(definition, stacks)?;
+        let durations = Durations::of(definition, kept)?;
         let map = Map::new(shape, durations, stacks, &self.shared.user_stacks)?;
         let watch = HotplugWatch::new(&self.shared.map_hotplug, map.clone())?;
         let mut probes = AttachedProbes::new(&self.sources);
@@ -209,15 +218,15 @@ impl Session {
             let at_event = MapAtEvent::new(map.clone(), role, filter);
             self.attach_map(event, at_event, &mut probes)?;
         }
-        if let Some(begins) = definition.begins {
-            let side = definition.matched.map(|(begin, _)| begin);
-            for event in &self.events_of_map(line, begins, rights)? {
-                signal::go_on()?;
-                let matched = Matched::new(event.value_names(rights), side)
-                    .map_err(|error| self.refuse_part(line, event, error))?;
-                let at_event = MapAtEvent::new(map.clone(), Role::Begin(matched), None);
-                self.attach_map(event, at_event, &mut probes)?;
-            }
+        let side = definition.matched.map(|(begin, _)| begin);
+        for event in &begins {
+            signal::go_on()?;
+            let matched = Matched::new(event.value_names(rights), side)
+                .map_err(|error| self.refuse_part(line, event, error))?;
+            let keys = KeptKeys::new(event.value_names(rights), definition, &program)
+                .map_err(|error| self.refuse_part(line, event, error))?;
+            let at_event = MapAtEvent::new(map.clone(), Role::Begin(matched, keys), None);
+            self.attach_map(event, at_event, &mut probes)?;
         }
         let name = CString::try_from_fmt(fmt!("{}", definition.name))?;
         let line = CString::try_from_fmt(fmt!("{}", format_args!("{definition}")))?;

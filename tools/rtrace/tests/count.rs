@@ -64,6 +64,45 @@ fn rows(dir: &Path, words: &[&str]) -> Value {
     table(dir, words)["rows"].take()
 }
 
+/// A key that the end of a call lacks is the value of its begin.
+#[test]
+fn keys_can_be_those_of_the_begin() {
+    let trace = opens();
+    let dir = trace.path();
+    let by_name = |words: &[&str]| {
+        let first = [
+            "-e",
+            "openat",
+            "--by",
+            "filename,comm",
+            "--sort",
+            "filename",
+        ];
+        rows(dir, &[&first[..], words].concat())
+    };
+    assert_eq!(
+        by_name(&["--sum", "duration", "--max", "ret"]),
+        json!([
+            {"filename": "/a/path/that/is/longer/than/a…", "comm": "sh", "count": 1, "sum(duration)": 10_000, "max(ret)": 4},
+            {"filename": "/none", "comm": "sh", "count": 1, "sum(duration)": 30_000, "max(ret)": -2},
+            {"filename": "/one", "comm": "cat", "count": 1, "sum(duration)": 20_000, "max(ret)": 3},
+            {"filename": "/one", "comm": "sh", "count": 1, "sum(duration)": 10_000, "max(ret)": 3},
+        ])
+    );
+    let filtered = by_name(&["--hist", "duration", "--filter", "ret < 0"]);
+    assert_eq!(filtered.as_array().unwrap().len(), 1, "{filtered}");
+    assert_eq!(filtered[0]["filename"], "/none");
+    rtrace(
+        dir,
+        &["-e", "openat", "--by", "pathname", "--hist", "duration"],
+    )
+    .assert()
+    .failure()
+    .stderr(contains(
+        "no field or context `pathname` at syscall_exit_openat",
+    ));
+}
+
 #[test]
 fn keys_and_values_are_those_of_the_events() {
     let trace = opens();

@@ -28,6 +28,7 @@ Examples:
   rtrace count -e sched_switch --by prev_comm -n 5 -- make
   rtrace count -e syscalls --by event -p 1234              the calls of a process
   rtrace count -e openat --hist duration                   how long a system call takes
+  rtrace count -e openat --by filename --hist duration     the same, for each file
   rtrace count -e block_rq_complete --hist duration --begin block_rq_issue --match dev,sector
   rtrace count -T 'vfs_*' -- make                          the calls of kernel functions
   rtrace count -G vfs_read --hist duration -- make         how long they take
@@ -83,7 +84,7 @@ pub struct CountArgs {
     ///
     /// A key is a field of the events, a context (`rtrace list --contexts`), `event`, the name of the event, or the
     /// call stack of the kernel or the user, `kstack` and `ustack`; or `container`, the container of the running task's
-    /// cgroup. At most four keys.
+    /// cgroup. If `duration` is measured, a key that the end lacks is a field of the begin. At most four keys.
     #[arg(long, value_name = "KEY", value_delimiter = ',', value_parser = name)]
     #[arg(num_args = 1)]
     pub by: Vec<String>,

@@ -20,6 +20,8 @@ const THREAD: &str = "common_pid";
 /// The update of the table by an event.
 pub struct Update {
     pub keys: Vec<Key>,
+    /// Names of the keys that are values of the begin.
+    pub begun: Vec<String>,
     pub columns: Vec<Number>,
     pub hist: Option<Number>,
     pub filter: Option<(Condition, Vec<Source>)>,
@@ -37,10 +39,7 @@ impl Update {
     /// The types of the values.
     pub fn form(&self) -> Form {
         let keys = self.keys.iter().map(|key| match key {
-            Key::Value(_, Type::Integer(integer) | Type::Enumeration(integer, _)) => {
-                Some(integer.shown)
-            }
-            Key::Value(..) => Some(Shown::Text),
+            Key::Value(_, ty) | Key::Begun(_, ty) => Some(shown(ty)),
             Key::Event(_) | Key::Stack(_) => None,
         });
         Form {
@@ -53,8 +52,8 @@ impl Update {
     /// Whether a key is a place in the kernel's code.
     pub fn has_places(&self) -> bool {
         let is_place = |key: &Key| match key {
-            Key::Value(_, Type::Integer(integer)) => integer.shown == Shown::Address,
-            _ => false,
+            Key::Value(_, ty) | Key::Begun(_, ty) => shown(ty) == Shown::Address,
+            Key::Event(_) | Key::Stack(_) => false,
         };
         self.keys.iter().any(is_place)
     }
@@ -65,8 +64,18 @@ pub enum Key {
     /// The name of the event.
     Event(String),
     Value(Source, Type),
+    /// The value of the begin at this place among those that it keeps.
+    Begun(usize, Type),
     /// The call stack at this place among the stacks of the map.
     Stack(usize),
+}
+
+/// The form in which values of a type are shown.
+pub fn shown(ty: &Type) -> Shown {
+    match ty {
+        Type::Integer(integer) | Type::Enumeration(integer, _) => integer.shown,
+        _ => Shown::Text,
+    }
 }
 
 /// A number of an event.
@@ -84,15 +93,34 @@ impl Number {
 }
 
 impl Finder<'_> {
-    /// The update of a map, whose keys have these call stacks.
-    pub fn update(&self, map: &MapDefinition<'_>, stacks: &[&str]) -> anyhow::Result<Update> {
+    /// The update of a map, whose keys have these call stacks. A key that the event lacks is a value of `begin`.
+    pub fn update(
+        &self,
+        map: &MapDefinition<'_>,
+        stacks: &[&str],
+        begin: Option<&Self>,
+    ) -> anyhow::Result<Update> {
         let measures = map.begins.is_some();
         let number = |part: LinePart<'_>| self.number(part.text, measures);
+        let mut begun = Vec::new();
         let keys = map.keys.into_iter().flat_map(LinePart::items);
-        let keys = keys.map(|part| self.key(part.text, stacks));
+        let keys = keys.map(|LinePart { text, .. }| {
+            let key = self.key(text, stacks);
+            match (key, begin) {
+                (Err(error), Some(begin)) => {
+                    // The error is that of the end.
+                    let (_, ty) = begin.value(text).map_err(|_| error)?;
+                    begun.push(text.to_owned());
+                    Ok(Key::Begun(begun.len() - 1, ty))
+                }
+                (key, _) => key,
+            }
+        });
+        let keys = keys.collect::<anyhow::Result<_>>()?;
         let columns = map.columns.iter().flatten().map(|(_, part)| number(*part));
         Ok(Update {
-            keys: keys.collect::<anyhow::Result<_>>()?,
+            keys,
+            begun,
             columns: columns.collect::<anyhow::Result<_>>()?,
             hist: map.hist.map(number).transpose()?,
             filter: map.filter.map(|part| self.filter(part.text)).transpose()?,
@@ -142,6 +170,12 @@ impl Finder<'_> {
         if let Some(place) = stacks.iter().position(|stack| *stack == name) {
             return Ok(Key::Stack(place));
         }
+        let (source, ty) = self.value(name)?;
+        Ok(Key::Value(source, ty))
+    }
+
+    /// A value that can be a key.
+    pub fn value(&self, name: &str) -> anyhow::Result<(Source, Type)> {
         let (source, ty) = self.find(name)?;
         let is_text = |element: &Integer| element.shown == Shown::Text;
         match &ty {
@@ -152,6 +186,6 @@ impl Finder<'_> {
                 self.layout.name
             ),
         }
-        Ok(Key::Value(source, ty))
+        Ok((source, ty))
     }
 }

@@ -2,7 +2,7 @@
 
 //! `rtrace count -i`: the tables that the kernel's maps would have had, from the events of a recorded trace.
 
-use super::place::{Key, Number, Update};
+use super::place::{shown, Key, Number, Update};
 use crate::condition::{is_picked, Values};
 use crate::finder::{Finder, Source};
 use analysis::loss::Loss;
@@ -41,6 +41,8 @@ pub struct Recorded<'a> {
 struct AtEvent {
     /// If the event begins a duration: the values that are the same at the end.
     begins: Option<Vec<Source>>,
+    /// The values of a begin that are keys.
+    kept: Vec<(Source, Type)>,
     /// If the event ends one: the values that are the same at the begin.
     ends: Option<Vec<Source>>,
     /// The update, unless the event only begins a duration.
@@ -56,9 +58,12 @@ struct Column {
 }
 
 /// The begin of a duration.
+#[derive(Default)]
 struct Begin {
     time: u64,
     stacks: Vec<MapKey>,
+    /// The values that are keys.
+    kept: Vec<MapKey>,
 }
 
 struct State {
@@ -98,13 +103,21 @@ impl<'a> Recorded<'a> {
             .filter(|key| [STACK, USER_STACK].contains(key))
             .collect();
         let mut at: BTreeMap<EventKey, AtEvent> = BTreeMap::new();
+        let begins = map.begins.map(|begins| picked(begins, catalogue));
+        let begins = begins.transpose()?.unwrap_or_default();
+        let begin = begins.first().map(|layout| Finder { layout, catalogue });
         let mut form = None;
+        let mut begun = Vec::new();
         for layout in picked(map.events, catalogue)? {
             let finder = Finder { layout, catalogue };
             let at = at.entry(key(layout)).or_default();
-            let update = finder.update(&map, &stacks)?;
+            let update = finder.update(&map, &stacks, begin.as_ref())?;
             // As in the kernel: rows of all events can be compared.
-            if *form.get_or_insert_with(|| update.form()) != update.form() {
+            if form.is_none() {
+                form = Some(update.form());
+                begun.clone_from(&update.begun);
+            }
+            if form != Some(update.form()) || begun != update.begun {
                 bail!("{} has keys or values of another type", layout.name);
             }
             at.update = Some(update);
@@ -114,15 +127,27 @@ impl<'a> Recorded<'a> {
             }
         }
         let form = form.unwrap_or_default();
+        let kept: Vec<_> = match &begin {
+            Some(begin) => {
+                let kept = begun.iter().map(|name| Ok(begin.value(name)?.1));
+                kept.collect::<anyhow::Result<_>>()?
+            }
+            None => Vec::new(),
+        };
         let kinds = map.columns.iter().flatten().map(|(kind, _)| *kind);
         let columns = kinds.zip(form.columns);
         let columns = columns.map(|(kind, is_signed)| Column { kind, is_signed });
-        if let Some(begins) = map.begins {
-            for layout in picked(begins, catalogue)? {
-                let finder = Finder { layout, catalogue };
-                let at = at.entry(key(layout)).or_default();
-                at.begins = Some(finder.matched(map.matched.map(|(begin, _)| begin))?);
-                at.stacks = finder.stacks(&stacks)?;
+        for layout in &begins {
+            let finder = Finder { layout, catalogue };
+            let at = at.entry(key(layout)).or_default();
+            at.begins = Some(finder.matched(map.matched.map(|(begin, _)| begin))?);
+            at.stacks = finder.stacks(&stacks)?;
+            for (name, first) in begun.iter().zip(&kept) {
+                let (source, ty) = finder.value(name)?;
+                if shown(&ty) != shown(first) {
+                    bail!("`{name}` of {} has another type", layout.name);
+                }
+                at.kept.push((source, ty));
             }
         }
         let is_thread =
@@ -193,7 +218,7 @@ impl Analysis for Recorded<'_> {
             state.update(at, update, event, now);
         }
         if let Some(begins) = &at.begins {
-            state.begin(begins, &at.stacks, event, now);
+            state.begin(begins, at, event, now);
         }
     }
 
@@ -218,8 +243,15 @@ impl State {
                 return;
             }
         }
-        let (duration, stacks) = match &at.ends {
-            None => (0, self.stacks(&at.stacks, event, now)),
+        let (duration, begun) = match &at.ends {
+            None => {
+                let stacks = self.stacks(&at.stacks, event, now);
+                let begun = Begin {
+                    stacks,
+                    ..Begin::default()
+                };
+                (0, begun)
+            }
             Some(ends) => {
                 let Some(key) = self.matched(ends, event, now) else {
                     self.table.lacking += 1;
@@ -233,7 +265,7 @@ impl State {
                 };
                 let since = self.clock.nanoseconds(begin.time);
                 let duration = self.clock.nanoseconds(now.time).saturating_sub(since);
-                (duration, begin.stacks)
+                (duration, begin)
             }
         };
         let number = |number: &Number| match number {
@@ -248,7 +280,8 @@ impl State {
         let bucket = update.hist.as_ref().map(number);
         let keys = update.keys.iter().map(|key| match key {
             Key::Event(name) => Some(MapKey::Text(name.clone())),
-            Key::Stack(place) => stacks.get(*place).cloned(),
+            Key::Stack(place) => begun.stacks.get(*place).cloned(),
+            Key::Begun(place, _) => begun.kept.get(*place).cloned(),
             Key::Value(source, ty) => self.key(source.value(event, now)?, ty, now),
         });
         let keys = keys.collect::<Option<Vec<_>>>();
@@ -272,23 +305,24 @@ impl State {
         add(row, &self.columns, &numbers);
     }
 
-    fn begin(
-        &mut self,
-        begins: &[Source],
-        stacks: &[(Side, Stacks)],
-        event: &Event<'_>,
-        now: &Moment<'_>,
-    ) {
+    fn begin(&mut self, begins: &[Source], at: &AtEvent, event: &Event<'_>, now: &Moment<'_>) {
         let key = self.matched(begins, event, now);
-        let (Some(key), Some(mut unpaired)) = (key, self.table.unpaired) else {
+        let kept = at.kept.iter();
+        let kept = kept.map(|(source, ty)| self.key(source.value(event, now)?, ty, now));
+        let kept = kept.collect::<Option<Vec<_>>>();
+        let (Some(key), Some(kept), Some(mut unpaired)) = (key, kept, self.table.unpaired) else {
             self.table.lacking += 1;
             return;
         };
         if now.time <= self.lost_until || self.begun.len() >= MAX_SIZE as usize {
             unpaired.dropped += 1;
         } else {
-            let (time, stacks) = (now.time, self.stacks(stacks, event, now));
-            let before = self.begun.insert(key, Begin { time, stacks });
+            let begin = Begin {
+                time: now.time,
+                stacks: self.stacks(&at.stacks, event, now),
+                kept,
+            };
+            let before = self.begun.insert(key, begin);
             unpaired.repeated += u64::from(before.is_some());
         }
         self.table.unpaired = Some(unpaired);
@@ -305,11 +339,7 @@ impl State {
     }
 
     fn key(&self, value: Value<'_>, ty: &Type, now: &Moment<'_>) -> Option<MapKey> {
-        let shown = match ty {
-            Type::Integer(integer) | Type::Enumeration(integer, _) => integer.shown,
-            _ => Shown::Text,
-        };
-        Some(match (value, shown) {
+        Some(match (value, shown(ty)) {
             (Value::Text(bytes), _) if bytes.len() > LONGEST_TEXT => {
                 let bytes = [&bytes[..LONGEST_TEXT - CUT.len()], &CUT].concat();
                 MapKey::Text(text(&bytes).into_owned())

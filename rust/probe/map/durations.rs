@@ -242,15 +242,32 @@ impl Durations {
         }
     }
 
-    /// Notes the begin of a key, with the words that it keeps. Any context, NMI included.
+    /// Notes the begin of a key. Any context, NMI included.
     #[inline(always)]
-    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS], kept: &[u64]) -> BeginResult {
+    pub(super) fn begin(&self, key: &[u64; PAIR_WORDS]) -> BeginResult {
         let [number, other] = *key;
         match self.begins {
             Some(_) => self.begin_number(number),
-            None if kept.is_empty() => self.begin_pair(&[self.name_of(number), other]),
-            None => self.begin_pair_with(&[self.name_of(number), other], kept),
+            None => self.begin_pair(&[self.name_of(number), other]),
         }
+    }
+
+    /// The current time, for [`begin_with`](Self::begin_with). Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn now(&self) -> u64 {
+        self.stopwatch.read()
+    }
+
+    /// Notes the begin of a key at this [time](Self::now), with the words that it keeps. Any context, NMI included.
+    #[inline(always)]
+    pub(super) fn begin_with(
+        &self,
+        key: &[u64; PAIR_WORDS],
+        since: u64,
+        kept: &[u64],
+    ) -> BeginResult {
+        let [number, other] = *key;
+        self.begin_pair_with(&[self.name_of(number), other], since, kept)
     }
 
     /// Ends the latest begin of a key. Returns the nanoseconds since then, if there is one, and the number of earlier
@@ -276,9 +293,9 @@ impl Durations {
 
     #[inline(never)]
     #[link_section = ".kprobes.text"]
-    fn begin_pair_with(&self, key: &[u64; PAIR_WORDS], kept: &[u64]) -> BeginResult {
+    fn begin_pair_with(&self, key: &[u64; PAIR_WORDS], since: u64, kept: &[u64]) -> BeginResult {
         match &self.pairs {
-            Some(pairs) => pairs.begin_with(key, self.stopwatch.read(), |words| {
+            Some(pairs) => pairs.begin_with(key, since, |words| {
                 for (word, value) in words.iter().zip(kept) {
                     word.store(*value);
                 }

@@ -313,6 +313,11 @@ impl CpuTable {
         let Some(key) = matched.load(record, now) else {
             return self.count(MissedUpdate::Lacking);
         };
+        if stacks.is_none() && keys.is_empty() {
+            return self.begun(durations.begin(&key));
+        }
+        // Taking the stacks is a part of the duration.
+        let since = durations.now();
         let names = match stacks {
             None => StackNames::default(),
             Some(stacks) => match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
@@ -320,22 +325,19 @@ impl CpuTable {
                 None => return self.count(MissedUpdate::Stackless),
             },
         };
-        match (stacks, keys.is_empty()) {
-            (None, true) => self.begun(durations.begin(&key, &[])),
-            (Some(_), true) => self.begun(durations.begin(&key, &names.0)),
-            (_, false) => {
-                let mut kept = [0; KEPT];
-                let (stacks, rest) = kept
-                    .split_at_mut_checked(StackNames::WORDS)
-                    .unwrap_or_default();
-                for (word, name) in stacks.iter_mut().zip(names.0) {
-                    *word = name;
-                }
-                match keys.load(record, now, rest) {
-                    Some(()) => self.begun(durations.begin(&key, &kept)),
-                    None => self.count(MissedUpdate::Lacking),
-                }
-            }
+        if keys.is_empty() {
+            return self.begun(durations.begin_with(&key, since, &names.0));
+        }
+        let mut kept = [0; KEPT];
+        let (stacks, rest) = kept
+            .split_at_mut_checked(StackNames::WORDS)
+            .unwrap_or_default();
+        for (word, name) in stacks.iter_mut().zip(names.0) {
+            *word = name;
+        }
+        match keys.load(record, now, rest) {
+            Some(()) => self.begun(durations.begin_with(&key, since, &kept)),
+            None => self.count(MissedUpdate::Lacking),
         }
     }
 

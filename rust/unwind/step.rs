@@ -74,7 +74,7 @@ pub fn step<R: InnermostRegisters>(
         Rule::Caller(rule) => step_to_caller(processor, rule, frame, innermost, words),
         Rule::End => Err(StackEnd::Whole),
         Rule::Signal => step_over_signal(processor, frame, words).ok_or(StackEnd::Unreadable),
-        Rule::None => step_by_frame_pointer(frame, words),
+        Rule::None => step_by_frame_pointer(processor, frame, words),
         Rule::Other => Err(StackEnd::UnsupportedRule),
     }
 }
@@ -83,8 +83,12 @@ pub fn step<R: InnermostRegisters>(
 ///
 /// The frame pointer must be aligned and not below the stack pointer. It is the address of the caller's frame pointer,
 /// and the return address is in the word after that.
+///
+/// On x86-64 these two words are the last of the frame. On arm64 they are the first, so the size of the frame is not known.
+/// The caller's stack pointer is then taken to be the caller's frame pointer, because that is at the begin of its frame.
 #[inline]
 pub fn step_by_frame_pointer(
+    processor: Processor,
     frame: &UnwindFrame,
     words: &mut impl StackWords,
 ) -> Result<UnwindFrame, StackEnd> {
@@ -97,7 +101,12 @@ pub fn step_by_frame_pointer(
     if ip == 0 {
         return Err(StackEnd::NoRules);
     }
-    Ok(UnwindFrame::caller(ip, sp, word(words, fp)?, frame.kept))
+    let outer = word(words, fp)?;
+    let sp = match processor {
+        Processor::X86_64 => sp,
+        Processor::Arm64 => sp.max(outer),
+    };
+    Ok(UnwindFrame::caller(ip, sp, outer, frame.kept))
 }
 
 #[inline]

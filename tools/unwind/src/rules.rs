@@ -130,6 +130,14 @@ fn rule<'a, S: UnwindSection<Bytes<'a>>>(
         RegisterRule::Offset(offset) if !is_arm => offset.try_into().unwrap_or_default(),
         _ => 0,
     };
+    // Before a procedure linkage table of arm64 jumps to the dynamic linker, it pushes two words, and the second is the
+    // return address. The linker's rules do not count these words: their CFA is not the caller's stack pointer.
+    let (cfa, ra) = match (cfa, ra) {
+        (Cfa::Sp(offset), RaRule::AtCfa(8)) if is_arm && fp == FpRule::Unchanged => {
+            (Cfa::Sp(offset.checked_add(16)?), RaRule::AtCfa(-8))
+        }
+        others => others,
+    };
     Some(Rule::Caller(CallerRule { cfa, fp, ra, kept }))
 }
 

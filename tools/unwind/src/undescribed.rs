@@ -8,6 +8,7 @@
 //! | begin and end of shared objects (crtstuff) | x86-64 | that of their instructions |
 //! | code before the first function of `.text` | x86-64 | return address at the stack pointer |
 //! | code at the entry of a program | both | end of the stack |
+//! | `.plt` | arm64 | that of its instructions |
 //! | `__kernel_rt_sigreturn` of the vDSO | arm64 | signal |
 
 use crate::elf::{ElfCode, Section};
@@ -17,6 +18,8 @@ use rtrace_unwind::rule::{CallerRule, Cfa, FpRule, RaRule, Rule};
 
 /// Maximum size of code before the first function of `.text`.
 const MAX_BEGIN: u64 = 1024;
+/// Size of the first entry of a procedure linkage table of arm64.
+const FIRST_OF_PLT: usize = 32;
 /// Maximum size of the code at an entry, and of crtstuff.
 const MAX_CODE: u64 = 512;
 
@@ -35,6 +38,7 @@ pub fn add(code: &ElfCode<'_>, functions: &mut Vec<Function>) {
     }
     if code.processor == Processor::Arm64 {
         more.extend(vdso(code, functions));
+        more.extend(linkage_table(code, functions));
     }
     if !more.is_empty() {
         functions.extend(more);
@@ -42,7 +46,7 @@ pub fn add(code: &ElfCode<'_>, functions: &mut Vec<Function>) {
     }
 }
 
-/// The caller's rule of x86-64 with the CFA at this distance from the stack pointer.
+/// The caller's rule with the CFA at this distance from the stack pointer, and the return address in the word below it.
 fn at(distance: i32, fp: FpRule) -> Rule {
     Rule::Caller(CallerRule {
         cfa: Cfa::Sp(distance),
@@ -160,6 +164,36 @@ fn entry(code: &ElfCode<'_>, functions: &[Function]) -> Option<Function> {
         begin,
         end: next(functions, begin, limit),
         rows: vec![(begin, Rule::End)],
+    })
+}
+
+/// The procedure linkage table of arm64. Its first entry begins with `[bti c] stp x16, x30, [sp, #-16]!`, and ends with a
+/// jump to the dynamic linker. The others jump to functions, and leave the return address in its register.
+fn linkage_table(code: &ElfCode<'_>, functions: &[Function]) -> Option<Function> {
+    const PUSH: [u8; 4] = 0xa9bf_7bf0_u32.to_le_bytes();
+    let section = code.section(".plt").ok()??;
+    let begin = section.address;
+    let end = begin.checked_add(section.bytes.len() as u64)?;
+    let mut instructions = section.bytes.get(..FIRST_OF_PLT)?.chunks_exact(4);
+    let push = instructions.position(|instruction| instruction == PUSH)?;
+    if is_described(functions, begin) {
+        return None;
+    }
+    let jump = Rule::Caller(CallerRule {
+        cfa: Cfa::Sp(0),
+        fp: FpRule::Unchanged,
+        ra: RaRule::Register(30),
+        kept: 0,
+    });
+    let pushed = begin + 4 * (push as u64 + 1);
+    Some(Function {
+        begin,
+        end: next(functions, begin, end),
+        rows: vec![
+            (begin, jump),
+            (pushed, at(16, FpRule::Unchanged)),
+            (begin + FIRST_OF_PLT as u64, jump),
+        ],
     })
 }
 

@@ -299,11 +299,14 @@ fn ends() {
 fn by_frame_pointer() {
     let stack = Stack::from([(0x1100, 0x1140), (0x1108, 0x41)]);
     let expected = Ok(above(0x41, 0x1110, 0x1140));
-    assert_eq!(step_by_frame_pointer(&FRAME, &mut stack.clone()), expected);
+    let step_86 = |frame: &UnwindFrame, stack: &Stack| {
+        step_by_frame_pointer(X86_64, frame, &mut stack.clone())
+    };
+    assert_eq!(step_86(&FRAME, &stack), expected);
     assert_eq!(outer(Rule::None, &FRAME, stack.clone()), expected);
     let with = |sp, fp, stack: Stack| {
         let frame = UnwindFrame { sp, fp, ..FRAME };
-        step_by_frame_pointer(&frame, &mut stack.clone()).map(|frame| frame.sp)
+        step_86(&frame, &stack).map(|frame| frame.sp)
     };
     assert_eq!(with(0x1100, 0x1100, stack.clone()), Ok(0x1110));
     // Below the stack pointer, not aligned, not readable.
@@ -319,6 +322,36 @@ fn by_frame_pointer() {
     let top = Stack::from([(u64::MAX - 7, 0x41), (u64::MAX - 15, 0x41), (0, 0x41)]);
     assert_eq!(with(0, u64::MAX - 7, top.clone()), Err(StackEnd::NoRules));
     assert_eq!(with(0, u64::MAX - 15, top), Err(StackEnd::NoRules));
+}
+
+/// The first words of a frame of arm64 are the caller's frame pointer and the return address. The caller's frame begins where
+/// its frame pointer is.
+#[test]
+fn by_frame_pointer_of_arm64() {
+    let next = |stack: Stack| step_by_frame_pointer(Arm64, &FRAME, &mut stack.clone());
+    let larger = Stack::from([(0x1100, 0x1140), (0x1108, 0x41)]);
+    assert_eq!(next(larger), Ok(above(0x41, 0x1140, 0x1140)));
+    // The caller has no frame, or one that is not above.
+    for outer in [0, 0x1100, 0x1108] {
+        let stack = Stack::from([(0x1100, outer), (0x1108, 0x41)]);
+        assert_eq!(next(stack), Ok(above(0x41, 0x1110, outer)));
+    }
+    // Then the caller's rule has its return address.
+    let rule = Rule::Caller(CallerRule {
+        cfa: Cfa::Sp(0x30),
+        fp: FpRule::AtCfa(-0x30),
+        ra: RaRule::AtCfa(-0x28),
+        kept: 0,
+    });
+    let mut stack = Stack::from([
+        (0x1100, 0x1140),
+        (0x1108, 0x41),
+        (0x1140, 0x1180),
+        (0x1148, 0x42),
+    ]);
+    let caller = step::<Known>(Arm64, &Rule::None, &FRAME, None, &mut stack).unwrap();
+    let next = step::<Known>(Arm64, &rule, &caller, None, &mut stack);
+    assert_eq!(next, Ok(above(0x42, 0x1170, 0x1180)));
 }
 
 /// A walk through functions of each kind, to the end of the stack.

@@ -160,6 +160,44 @@ fn knows_frames_of_arm64() {
 }
 
 #[test]
+fn counts_the_words_that_arm64_pushes_before_lazy_binding() {
+    // DW_CFA_offset_extended_sf RA at CFA + 8; str x8, [sp, #-208]!.
+    let code = &[0x11, 30, 0x7f, 0x44, 0x0e, 0xd0, 1];
+    let expected = [(0x1100, sp(16)), (0x1104, sp(224)), (0x1180, Rule::None)];
+    assert_eq!(ranges(&elf(ARM64, &[(0x40_1100, 0x80, code)])), expected);
+}
+
+#[test]
+fn adds_the_linkage_table_of_arm64() {
+    let jump = Rule::Caller(CallerRule {
+        cfa: Cfa::Sp(0),
+        fp: FpRule::Unchanged,
+        ra: RaRule::Register(30),
+        kept: 0,
+    });
+    // bti c, or another instruction; stp x16, x30, [sp, #-16]!.
+    let mut plt = vec![0x5f, 0x24, 3, 0xd5, 0xf0, 0x7b, 0xbf, 0xa9];
+    plt.resize(64, 0x90);
+    let mut elf = elf(ARM64, &[(0x40_1100, 0x80, &[])]);
+    elf.sections.push((".plt", 6, 0x40_1000, 0x1000, plt));
+    let expected = [
+        (0x1000, jump),
+        (0x1008, sp(16)),
+        (0x1020, jump),
+        (0x1040, Rule::None),
+        (0x1100, jump),
+        (0x1180, Rule::None),
+    ];
+    assert_eq!(ranges(&elf), expected);
+    // Without the instruction that pushes, and for another processor.
+    elf.sections[1].4[4] ^= 1;
+    assert_eq!(ranges(&elf), expected[4..]);
+    elf.sections[1].4[4] ^= 1;
+    elf.machine = X86_64;
+    assert_eq!(ranges(&elf)[0].0, 0x1100);
+}
+
+#[test]
 fn stops_at_what_it_cannot_express() {
     // DW_CFA_def_cfa_expression of three constants; then one that gimli does not know.
     let code = &[0x44, 0x0f, 3, 0x30, 0x30, 0x22, 0x44, 0x0e, 16, 0x44, 0x3f];

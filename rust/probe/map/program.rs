@@ -255,9 +255,9 @@ impl MapProgram {
     }
 
     /// Writes the key of a record, which has these call stacks, and the numbers of its columns. `kept` has the words that
-    /// [`KeptKeys`] wrote at the begin. [`None`]: the record lacks a value.
+    /// [`KeptKeys`] wrote at the begin; without `BEGUN` there are none. [`None`]: the record lacks a value.
     #[inline(always)]
-    pub(super) fn load(
+    pub(super) fn load<const BEGUN: bool>(
         &self,
         event: u64,
         record: &[u8],
@@ -267,8 +267,11 @@ impl MapProgram {
         numbers: &mut [u64; MAX_COLUMNS],
     ) -> Option<()> {
         let mut rest = &mut key[..];
-        for (place, part) in self.keys.iter().enumerate() {
-            if self.is_begun(place) {
+        let mut begun = self.begun;
+        for part in &self.keys {
+            let is_begun = BEGUN && begun & 1 != 0;
+            begun >>= 1;
+            if is_begun {
                 let words = part.words();
                 let (to, after) = rest.split_at_mut_checked(words)?;
                 let (own, others) = kept.split_at_checked(words)?;

@@ -2,13 +2,13 @@
 
 //! The tables of a map: one for each CPU that was ever online, and the call stacks that are keys in them.
 
-use super::durations::Matched;
+use super::durations::{Durations, Matched};
 use super::program::{KeptKeys, MapProgram};
 use super::stacks::{KeyStacks, MapStacks, StackNames};
 use super::Map;
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::LocalWord;
-use crate::map::pairs::BeginResult;
+use crate::map::pairs::{BeginResult, PAIR_WORDS};
 use crate::map::stacks::NamedStack;
 use crate::map::table::{MapEntry, MapShape, Table, MAX_COLUMNS, MAX_KEY};
 use crate::probe::filter::Now;
@@ -245,27 +245,17 @@ impl CpuTable {
         record: &[u8],
         now: &Now<'_>,
     ) {
+        if program.has_begun() {
+            return self.update_begun(map, stacks, event, program, record, now);
+        }
         let (mut measured, mut names) = (0, StackNames::default());
-        let mut kept: [u64; KEPT];
-        let mut kept_keys = &[][..];
         if let (Some(durations), Some(matched)) = (&map.durations, &program.matched) {
             let Some(key) = matched.load(record, now) else {
                 return self.count(MissedUpdate::Lacking);
             };
-            let ended = match (stacks, program.has_begun()) {
-                (_, true) => {
-                    kept = [0; KEPT];
-                    let ended = durations.end(&key, &mut kept);
-                    let (stacks, keys) =
-                        kept.split_at_checked(StackNames::WORDS).unwrap_or_default();
-                    for (name, word) in names.0.iter_mut().zip(stacks) {
-                        *name = *word;
-                    }
-                    kept_keys = keys;
-                    ended
-                }
-                (Some(_), false) => durations.end(&key, &mut names.0),
-                (None, false) => durations.end(&key, &mut []),
+            let ended = match stacks {
+                Some(_) => durations.end(&key, &mut names.0),
+                None => durations.end(&key, &mut []),
             };
             measured = match self.ended(ended) {
                 Some(duration) => duration,
@@ -284,15 +274,56 @@ impl CpuTable {
                 None => return self.count(MissedUpdate::Stackless),
             };
         }
+        self.update_by::<false>(event, program, record, now, (measured, &names, &[]));
+    }
+
+    /// As [`update`](Self::update), for a program with keys that are values of the begin.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn update_begun(
+        &self,
+        map: &Map,
+        stacks: Option<&MapStacks>,
+        event: u64,
+        program: &MapProgram,
+        record: &[u8],
+        now: &Now<'_>,
+    ) {
+        let (Some(durations), Some(matched)) = (&map.durations, &program.matched) else {
+            return;
+        };
+        let Some(key) = matched.load(record, now) else {
+            return self.count(MissedUpdate::Lacking);
+        };
+        let mut kept = [0; KEPT];
+        let Some(measured) = self.ended(durations.end(&key, &mut kept)) else {
+            return;
+        };
+        let (words, keys) = kept.split_at_checked(StackNames::WORDS).unwrap_or_default();
+        let mut names = StackNames::default();
+        for (name, word) in names.0.iter_mut().zip(words) {
+            *name = *word;
+        }
+        // As in `update`.
+        if stacks.is_some_and(|stacks| !stacks.has(&names)) {
+            return self.count(MissedUpdate::Stackless);
+        }
+        self.update_by::<true>(event, program, record, now, (measured, &names, keys));
+    }
+
+    /// Updates the key of a record by its numbers. See [`MapProgram::load`].
+    #[inline(always)]
+    fn update_by<const BEGUN: bool>(
+        &self,
+        event: u64,
+        program: &MapProgram,
+        record: &[u8],
+        now: &Now<'_>,
+        of_begin: (u64, &StackNames, &[u64]),
+    ) {
         let (mut key, mut numbers) = ([0; MAX_KEY], [0; MAX_COLUMNS]);
-        match program.load(
-            event,
-            record,
-            now,
-            (measured, &names, kept_keys),
-            &mut key,
-            &mut numbers,
-        ) {
+        match program.load::<BEGUN>(event, record, now, of_begin, &mut key, &mut numbers) {
             Some(()) => self.update_table(&key, &numbers),
             None => self.count(MissedUpdate::Lacking),
         }
@@ -313,30 +344,50 @@ impl CpuTable {
         let Some(key) = matched.load(record, now) else {
             return self.count(MissedUpdate::Lacking);
         };
-        if stacks.is_none() && keys.is_empty() {
-            return self.begun(durations.begin(&key));
+        if !keys.is_empty() {
+            return self.begin_keeping(map, durations, stacks, (&key, keys), record, now);
         }
+        let Some(stacks) = stacks else {
+            return self.begun(durations.begin(&key));
+        };
         // Taking the stacks is a part of the duration.
         let since = durations.now();
-        let names = match stacks {
-            None => StackNames::default(),
-            Some(stacks) => match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
-                Some(names) => names,
-                None => return self.count(MissedUpdate::Stackless),
-            },
-        };
-        if keys.is_empty() {
-            return self.begun(durations.begin_with(&key, since, &names.0));
+        match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
+            Some(names) => self.begun(durations.begin_with(&key, since, &names.0)),
+            None => self.count(MissedUpdate::Stackless),
         }
+    }
+
+    /// As [`begin`](Self::begin), for a begin that keeps keys for its end.
+    #[cold]
+    #[inline(never)]
+    #[link_section = ".kprobes.text"]
+    fn begin_keeping(
+        &self,
+        map: &Map,
+        durations: &Durations,
+        stacks: Option<&MapStacks>,
+        (key, keys): (&[u64; PAIR_WORDS], &KeptKeys),
+        record: &[u8],
+        now: &Now<'_>,
+    ) {
+        let since = durations.now();
         let mut kept = [0; KEPT];
-        let (stacks, rest) = kept
+        let (words, rest) = kept
             .split_at_mut_checked(StackNames::WORDS)
             .unwrap_or_default();
-        for (word, name) in stacks.iter_mut().zip(names.0) {
-            *word = name;
+        if let Some(stacks) = stacks {
+            match stacks.take(&self.takes_stack, map.user_stacks.as_ref(), now.0) {
+                Some(names) => {
+                    for (word, name) in words.iter_mut().zip(names.0) {
+                        *word = name;
+                    }
+                }
+                None => return self.count(MissedUpdate::Stackless),
+            }
         }
         match keys.load(record, now, rest) {
-            Some(()) => self.begun(durations.begin_with(&key, since, &kept)),
+            Some(()) => self.begun(durations.begin_with(key, since, &kept)),
             None => self.count(MissedUpdate::Lacking),
         }
     }

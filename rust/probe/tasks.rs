@@ -4,7 +4,7 @@
 
 use crate::arch::preempt::NoPreempt;
 use crate::arch::word::SharedWord;
-use crate::sys::args::Task;
+use crate::sys::args::{CloneFlags, Task};
 use crate::sys::bindings;
 use crate::sys::cgroup::Cgroup;
 use crate::sys::rcu::RcuArc;
@@ -206,7 +206,7 @@ impl Following {
     pub(crate) fn new(tasks: &Arc<Tasks>) -> Result<Self> {
         let tracepoints = Tracepoints::new()?;
         let mut hooks = Attachments::new();
-        for (name, handler) in [("sched_process_fork", FORK), ("sched_process_free", FREE)] {
+        for (name, handler) in [("task_newtask", BEGIN), ("sched_process_free", FREE)] {
             let tracepoint = tracepoints.find(name).ok_or(ENOENT)?;
             hooks.attach(tracepoint, handler, tasks.clone(), Rank::Record)?;
         }
@@ -214,13 +214,16 @@ impl Following {
     }
 }
 
-const FORK: Handler<Tasks> = Handler::new2(fork, bindings::__traceiter_sched_process_fork);
+const BEGIN: Handler<Tasks> = Handler::new2(begin, bindings::__traceiter_task_newtask);
 const FREE: Handler<Tasks> = Handler::new1(free, bindings::__traceiter_sched_process_free);
 
-extern "C" fn fork(tasks: &Tasks, parent: &Task, child: &Task) {
+/// Handles a new task, also one that the kernel makes for the current task, such as a worker of io_uring. For such a task
+/// there is no `sched_process_fork`.
+extern "C" fn begin(tasks: &Tasks, task: &Task, _: CloneFlags) {
+    let parent = Task::current().tid();
     tasks.for_each_set(|set| {
-        if set.has(parent.tid()) {
-            set.set(child.tid() as u32, true);
+        if set.has(parent) {
+            set.set(task.tid() as u32, true);
         }
     });
 }

@@ -31,6 +31,7 @@
 #include <linux/workqueue.h>
 #include <trace/events/irq.h>
 #include <trace/events/sched.h>
+#include <trace/events/task.h>
 #include <trace/events/timer.h>
 
 #define ANY ((void *)0)
@@ -75,6 +76,8 @@ FEATURE(preemptible_tracepoints, (void)tracepoint_is_faultable((struct tracepoin
 OTHERWISE(preemptible_tracepoints, tracepoint_synchronize_unregister())
 FEATURE(exit_group_dead, __traceiter_sched_process_exit(ANY, current, true))
 OTHERWISE(exit_group_dead, __traceiter_sched_process_exit(ANY, current))
+FEATURE(clone_flags, int (*begins)(void *, struct task_struct *, u64) = __traceiter_task_newtask; (void)begins)
+OTHERWISE(clone_flags, int (*begins)(void *, struct task_struct *, unsigned long) = __traceiter_task_newtask; (void)begins)
 FEATURE(trace_hrtimer_setup, __traceiter_hrtimer_setup(ANY, (struct hrtimer *)ANY, 0, 0))
 OTHERWISE(trace_hrtimer_setup, __traceiter_hrtimer_init(ANY, (struct hrtimer *)ANY, 0, 0))
 FEATURE(expiry_by_value, int (*expires)(void *, struct hrtimer *, ktime_t) = __traceiter_hrtimer_expire_entry; (void)expires)

@@ -52,6 +52,13 @@ pub(super) mod graph {
     }
 }
 
+/// The flags of a new task.
+#[cfg(kernel_has = "clone_flags")]
+pub(crate) type CloneFlags = u64;
+/// As above.
+#[cfg(not(kernel_has = "clone_flags"))]
+pub(crate) type CloneFlags = kernel::ffi::c_ulong;
+
 /// The time of a tracepoint's argument, which is a number or a pointer to it.
 pub(super) trait ExpiryArgument {
     /// The number.

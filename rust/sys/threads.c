@@ -62,7 +62,7 @@ int rtrace_visit_thread(int tid, rtrace_visit_thread_t visit, void *data)
 
 /*
  * Whether @picks selects a thread of the process that owns @memory. Also true if the process is being forked: then its id
- * may be unknown, and the handlers of sched_process_fork have not run. Always true on a kernel that records no owners.
+ * may be unknown, and the handlers of task_newtask have not run. Always true on a kernel that records no owners.
  * Any process context.
  */
 notrace bool rtrace_memory_has_thread(struct mm_struct *memory, rtrace_picks_thread_t picks, void *data)

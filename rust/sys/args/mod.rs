@@ -16,6 +16,7 @@ mod text;
 mod timer;
 mod word;
 
+pub(crate) use crate::sys::old::CloneFlags;
 pub(crate) use address::Address;
 pub(crate) use irq::IrqAction;
 pub(crate) use module::ModuleArg;

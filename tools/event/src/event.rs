@@ -13,7 +13,7 @@ static OFF: AtomicU32 = AtomicU32::new(0);
 /// An event of the program. [`event!`](crate::event!) makes it.
 #[derive(Debug)]
 pub struct Event {
-    /// Not 0 while the event is recorded.
+    /// The word is nonzero while the event is recorded.
     word: AtomicPtr<AtomicU32>,
     /// The text that registers the event.
     text: &'static CStr,

@@ -40,30 +40,32 @@
 #define KERNEL_STEPS	8u
 #define KIND		0xffffu
 
-/* In the upper half, behind the lower half of the address: the upper half of all code is the same. */
-#define RULE_BITS 12
-static u64 rules[1 << RULE_BITS];
+/*
+ * The known rules: two for each slot. In the upper half, behind the lower half of the address: the upper half of all code
+ * is the same.
+ */
+#define SLOT_BITS 11
+static u64 newer[1 << SLOT_BITS], older[1 << SLOT_BITS];
 
-/* The slot of a rule. If the rule of another address has it, the slot beside it. */
-static __always_inline unsigned int rule_slot(u64 pc)
+static __always_inline unsigned int slot_of(u64 pc)
 {
-	return pc * 0x9e3779b97f4a7c15 >> (64 - RULE_BITS);
+	return pc * 0x9e3779b97f4a7c15 >> (64 - SLOT_BITS);
 }
 
-static __always_inline u32 rule_in(unsigned int slot, u64 pc)
+static __always_inline u32 rule_in(const u64 *rules, u64 pc)
 {
-	u64 rule = READ_ONCE(rules[slot]);
+	u64 rule = READ_ONCE(rules[slot_of(pc)]);
 
 	return (u32)rule == (u32)pc ? rule >> 32 : UNKNOWN;
 }
 
+/* The older rule of the slot is forgotten: so two addresses of a stack that have the same slot do not replace each other. */
 static notrace void keep_rule(u64 pc, u32 rule)
 {
-	unsigned int slot = rule_slot(pc);
+	unsigned int slot = slot_of(pc);
 
-	if (READ_ONCE(rules[slot]) && !READ_ONCE(rules[slot ^ 1]))
-		slot ^= 1;
-	WRITE_ONCE(rules[slot], (u64)rule << 32 | (u32)pc);
+	WRITE_ONCE(older[slot], READ_ONCE(newer[slot]));
+	WRITE_ONCE(newer[slot], (u64)rule << 32 | (u32)pc);
 }
 
 /* The made-up stack. Word i is MADE_UP + i. */
@@ -193,8 +195,7 @@ static notrace u32 walk_by_rules(u64 ip, u64 sp, u64 bp, struct pt_regs *regs, u
 static noinline notrace u32 reached(struct unwind_state *state, bool by_rules)
 {
 	u64 pc = state->ip - !state->signal;
-	unsigned int slot = rule_slot(pc);
-	u32 rule = rule_in(slot, pc) ?: rule_in(slot ^ 1, pc) ?: learn(state);
+	u32 rule = rule_in(newer, pc) ?: rule_in(older, pc) ?: learn(state);
 
 	if (rule != REPLACED)
 		return rule;
@@ -265,7 +266,7 @@ static notrace u32 walk_by_rules(u64 ip, u64 sp, u64 bp, struct pt_regs *regs, u
 			this_cpu_write(known_irq_stack, (u64)state.stack_info.begin);
 		goto stepped;
 	}
-	rule = rule_in(rule_slot(ip), ip) ?: reached(&state, false);
+	rule = rule_in(newer, ip) ?: reached(&state, false);
 	for (;;) {
 		while (rule & CALL) {
 			u64 at = (rule & FROM_BP ? bp : sp) + (rule >> RETURN_AT), below = rule & SAVED_BELOW;
@@ -276,7 +277,7 @@ static notrace u32 walk_by_rules(u64 ip, u64 sp, u64 bp, struct pt_regs *regs, u
 			if (below)
 				bp = READ_ONCE_NOCHECK(*(u64 *)(at - below));
 			sp = at + sizeof(u64);
-			rule = rule_in(rule_slot(ip - 1), ip - 1);
+			rule = rule_in(newer, ip - 1);
 			if (!(rule & CALL)) {
 				move_to(&state, ip, sp, bp);
 				rule = reached(&state, true);
@@ -324,9 +325,19 @@ static notrace void add_module_text(const struct module *module)
 	}
 }
 
+static notrace void forget_rules(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(newer); i++) {
+		WRITE_ONCE(newer[i], 0);
+		WRITE_ONCE(older[i], 0);
+	}
+}
+
 /*
  * Forgets the rules of a module's code, none of which is in a stack any more. So no walk learns or uses a rule of it at the
- * same time.
+ * same time. But a walk that began before may make one of them the older rule of its slot. May sleep.
  */
 static notrace void forget_module_text(const struct module *module)
 {
@@ -336,8 +347,10 @@ static notrace void forget_module_text(const struct module *module)
 	for (i = 0; i < module_texts_used; i++)
 		if (module_texts[i] >> 32 == (u32)base)
 			WRITE_ONCE(module_texts[i], 0);
-	for (i = 0; i < ARRAY_SIZE(rules); i++)
-		WRITE_ONCE(rules[i], 0);
+	forget_rules();
+	/* No walk is preempted. */
+	synchronize_rcu();
+	forget_rules();
 }
 
 static int on_module(struct notifier_block *block, unsigned long state, void *data)

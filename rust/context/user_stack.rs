@@ -244,8 +244,8 @@ impl UserStacks {
         let mut uses = self.uses.lock();
         if uses.count == 0 {
             let rules = cpu::possible().count().saturating_mul(RULES_OF_CPU);
-            let rules = rules.min(MAX_RULES).next_power_of_two();
-            let rules = KnownRules::new(rules.trailing_zeros())?;
+            let slots = rules.min(MAX_RULES).next_power_of_two() / 2;
+            let rules = KnownRules::new(slots.trailing_zeros())?;
             self.rules.replace(Some(Arc::new(rules, GFP_KERNEL)?));
         }
         uses.count += 1;
@@ -311,7 +311,7 @@ impl Steps<'_> {
             }
             _ => return StackEnd::Whole,
         }
-        // Two contexts that meet the same slot of the rules may each replace the rule that the other needs.
+        // Contexts that meet the same slot of the rules may each replace the rule that another needs.
         for _ in 0..MAX_LOOKUPS {
             let stepped = match self.walk.go_on(self.rules) {
                 WalkState::Rule => self.look_up(),

@@ -277,6 +277,12 @@ struct rtrace_user_rule {
 	u64 rule;	/* see QuickRule */
 };
 
+/* A slot: the rules of two addresses. */
+struct rtrace_user_slot {
+	struct rtrace_user_rule newer;
+	struct rtrace_user_rule older;
+};
+
 #define RTRACE_RULE_FROM_FP 1u
 #define RTRACE_RULE_FP_SAVED 2u
 #define RTRACE_RULE_OUTERMOST 4u
@@ -309,8 +315,8 @@ struct rtrace_user_mapping {
 
 enum rtrace_user_step rtrace_user_begin(struct rtrace_user_walk *walk);
 enum rtrace_user_step rtrace_user_steps(struct rtrace_user_walk *walk, u64 *addresses, u32 room,
-					const struct rtrace_user_rule *rules, u32 bits);
-void rtrace_user_keep(struct rtrace_user_rule *rules, u32 bits, u64 space, u64 pc, u64 rule);
+					const struct rtrace_user_slot *slots, u32 bits);
+void rtrace_user_keep(struct rtrace_user_slot *slots, u32 bits, u64 space, u64 pc, u64 rule);
 u32 rtrace_user_narrow(const struct rtrace_user_walk *walk, u64 *addresses, u32 room);
 bool rtrace_user_unprobe(struct rtrace_user_walk *walk);
 u64 rtrace_user_code(u64 word);

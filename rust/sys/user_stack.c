@@ -56,6 +56,13 @@ static __always_inline u64 slot_of(u64 key, u32 bits)
 	return key >> (-bits & 63);
 }
 
+/* Whether this is the rule of the key. One that is being replaced is not. */
+static __always_inline bool is_rule_of(const struct rtrace_user_rule *known, u64 key, u64 *rule)
+{
+	*rule = READ_ONCE(known->rule);
+	return (READ_ONCE(known->mixed) ^ *rule) == key;
+}
+
 /*
  * Begins a walk at the registers of the running task's last entry to the kernel. In an NMI that came in the first
  * instructions of an entry, they are those of the entry before.
@@ -95,10 +102,10 @@ static __always_inline u64 return_slot(u64 frame, u64 slot)
 
 /*
  * Steps outwards while the rules are known, from the frame in @walk to the first whose rule is not, or to the end of the
- * stack. Stores the addresses of the frames whose rules are known. @rules has 1 << @bits entries.
+ * stack. Stores the addresses of the frames whose rules are known. There are 1 << @bits slots.
  */
 notrace enum rtrace_user_step rtrace_user_steps(struct rtrace_user_walk *walk, u64 *addresses, u32 room,
-						const struct rtrace_user_rule *rules, u32 bits)
+						const struct rtrace_user_slot *slots, u32 bits)
 {
 	u64 ip = walk->ip, sp = walk->sp, fp = walk->fp, space = walk->space;
 	/* The address whose rule applies. */
@@ -117,12 +124,10 @@ notrace enum rtrace_user_step rtrace_user_steps(struct rtrace_user_walk *walk, u
 	}
 	/* No function may be called until user_access_end(). */
 	while (next < end) {
-		u64 key = key_of(pc, space);
-		const struct rtrace_user_rule *known = &rules[slot_of(key, bits)];
-		u64 rule = READ_ONCE(known->rule), frame, slot;
+		u64 key = key_of(pc, space), rule, frame, slot;
+		const struct rtrace_user_slot *known = &slots[slot_of(key, bits)];
 
-		/* A rule that is being replaced does not fit. */
-		if ((READ_ONCE(known->mixed) ^ rule) != key) {
+		if (unlikely(!is_rule_of(&known->newer, key, &rule)) && !is_rule_of(&known->older, key, &rule)) {
 			why = RTRACE_USER_RULE;
 			break;
 		}
@@ -157,14 +162,19 @@ out:
 	return why;
 }
 
-/* Makes the rule of an address known, in the slot of @rules that it has. @rule: RTRACE_RULE_*, not 0. */
-notrace void rtrace_user_keep(struct rtrace_user_rule *rules, u32 bits, u64 space, u64 pc, u64 rule)
+/*
+ * Makes the rule of an address known, in the slot that it has. @rule: RTRACE_RULE_*, not 0. The older rule of the slot is
+ * forgotten: so two addresses of a stack that have the same slot do not replace each other.
+ */
+notrace void rtrace_user_keep(struct rtrace_user_slot *slots, u32 bits, u64 space, u64 pc, u64 rule)
 {
 	u64 key = key_of(pc, space);
-	struct rtrace_user_rule *slot = &rules[slot_of(key, bits)];
+	struct rtrace_user_slot *slot = &slots[slot_of(key, bits)];
 
-	WRITE_ONCE(slot->mixed, key ^ rule);
-	WRITE_ONCE(slot->rule, rule);
+	WRITE_ONCE(slot->older.mixed, READ_ONCE(slot->newer.mixed));
+	WRITE_ONCE(slot->older.rule, READ_ONCE(slot->newer.rule));
+	WRITE_ONCE(slot->newer.mixed, key ^ rule);
+	WRITE_ONCE(slot->newer.rule, rule);
 }
 
 #ifdef CONFIG_UPROBES

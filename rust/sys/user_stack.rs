@@ -130,7 +130,7 @@ impl<'a> UserWalk<'a> {
         let addresses = self.stack.addresses.as_mut_ptr().cast();
         // SAFETY:
         // - There is room for `DEPTH` addresses, of which `taken` are there.
-        // - The rules are as many entries as `bits` says, and live as long as `rules`.
+        // - There are as many slots as `bits` says, and they live as long as `rules`.
         // - The walk has begun in this section without preemption, so the address space is the same.
         let state = unsafe {
             bindings::rtrace_user_steps(
@@ -199,7 +199,7 @@ impl<'a> UserWalk<'a> {
             return false;
         }
         let (first, bits) = (rules.first().cast_mut(), rules.bits);
-        // SAFETY: The rules are as many entries as `bits` says. Their words may be written by any context.
+        // SAFETY: There are as many slots as `bits` says. Their words may be written by any context.
         unsafe {
             bindings::rtrace_user_keep(first, bits, self.raw.space, address, rule);
         }
@@ -237,26 +237,27 @@ pub(crate) fn program_word(address: u64) -> Option<u64> {
     is_there.then_some(word)
 }
 
-/// Rules of addresses, of all programs. All CPUs read and write it: a slot that is being replaced has no rule.
+/// Rules of addresses, of all programs. All CPUs read and write it: a rule that is being replaced is not found.
 pub(crate) struct KnownRules {
-    /// Two for each slot.
+    /// Four for each slot, which has two rules.
     words: PageWords<SharedWord>,
+    /// There are `1 << bits` slots.
     bits: u32,
     /// [`None`]: the kernel does not tell of code that is unmapped. Then no rule is kept.
     watch: Option<Watch>,
 }
 
 impl KnownRules {
-    /// Room for `1 << bits` rules. The rules of code that is unmapped are forgotten. One at a time. May sleep.
+    /// Room for `2 << bits` rules. The rules of code that is unmapped are forgotten. One at a time. May sleep.
     pub(crate) fn new(bits: u32) -> Result<Self> {
         Ok(Self {
-            words: PageWords::new(2 << bits, Task::current().cpu() as u32)?,
+            words: PageWords::new(4 << bits, Task::current().cpu() as u32)?,
             bits,
             watch: Watch::new().ok(),
         })
     }
 
-    fn first(&self) -> *const bindings::rtrace_user_rule {
+    fn first(&self) -> *const bindings::rtrace_user_slot {
         self.words.as_ref().as_ptr().cast()
     }
 }

@@ -9,6 +9,7 @@
 mod bits;
 mod classes;
 mod find;
+mod head;
 mod header;
 mod json;
 mod lttng;
@@ -200,7 +201,7 @@ fn found_streams(
                 continue;
             }
             *bytes += length;
-            let head = stream::first(trace, &path)?;
+            let head = head::first(trace, &path)?;
             let values = head.map(|head| head.found).unwrap_or_default();
             has_cpu &= values.cpu.is_some();
             let class = head.map_or(0, |head| head.class);

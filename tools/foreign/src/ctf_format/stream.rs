@@ -238,11 +238,17 @@ impl StreamPackets {
         content.start(begin);
         let file_end = packet.offset + packet.end.div_ceil(8);
         let mut most = WINDOW;
+        let mut is_short = false;
         let mut damage = None;
         while packet.at < packet.end && (content.bytes.len() < PART || packet.is_lossy) {
             let byte = packet.offset + packet.at / 8;
-            if !window.has(packet.offset, byte) {
+            if is_short || !window.has(packet.offset, byte) {
                 let from = packet.offset + packet.at / 8 / STEP * STEP;
+                // The window that is too short begins at the event.
+                if is_short && window.begin == from {
+                    most *= 2;
+                }
+                is_short = false;
                 if let Err(cause) = window.load(&file.file, from, file_end, most) {
                     damage = Some(format!("cannot read: {cause}"));
                     break;
@@ -282,13 +288,9 @@ impl StreamPackets {
             };
             content.undo(before, now);
             self.machine.now = clock;
-            let is_short = matches!(fault, Fault::Short);
-            if is_short && window.end() < file_end && most < LONGEST {
-                // The event continues after the window.
-                if window.begin / STEP == byte / STEP || window.bytes.len() >= most {
-                    most *= 2;
-                }
-                window.bytes.clear();
+            // The event continues after the window.
+            is_short = matches!(fault, Fault::Short) && window.end() < file_end && most < LONGEST;
+            if is_short {
                 continue;
             }
             damage = Some(match fault {

@@ -3,7 +3,7 @@
 //! Consecutive items of a stream, decoded at once.
 
 use crate::damage::Damage;
-use crate::event::FoundEvent;
+use crate::found::FoundEvent;
 use crate::header::PacketAt;
 use crate::link::Link;
 use crate::stream::WINDOW;

@@ -3,6 +3,7 @@
 //! Parses a packet, event by event.
 
 use crate::field::{Cursor, Value};
+use crate::found::FoundEvent;
 use crate::header::PacketAt;
 use crate::layouts::{EventLayout, FieldLayout};
 use crate::metadata::StreamClass;
@@ -84,6 +85,14 @@ impl Position {
         self.at = total;
     }
 
+    /// The position after an event, whose places are those in the packet's content.
+    pub(super) fn after(event: &FoundEvent) -> Self {
+        Self {
+            at: event.end as usize,
+            now: event.timestamp,
+        }
+    }
+
     /// The position before the first event of a packet.
     pub(super) fn begin(packet: &PacketAt) -> Self {
         Self {
@@ -91,19 +100,6 @@ impl Position {
             now: packet.header.timestamp_begin,
         }
     }
-}
-
-/// The parts of an event, as ranges of the bytes in which it was found.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FoundEvent {
-    /// Clock value.
-    pub timestamp: u64,
-    /// The index of its layout in its class.
-    pub layout: u32,
-    /// The first byte of its contexts, the first byte of its payload, and the byte after the payload.
-    contexts: u32,
-    payload: u32,
-    end: u32,
 }
 
 impl FoundEvent {

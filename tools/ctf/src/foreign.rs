@@ -3,6 +3,7 @@
 //! Packets of a trace in another format, which are translated while they are read.
 
 use crate::damage::Damage;
+use crate::found::FoundEvent;
 use crate::header::PacketAt;
 use rtrace_abi::packet::PacketHeader;
 use std::fmt::Debug;
@@ -34,12 +35,16 @@ pub trait Foreign: Debug + Send + Sync {
 
 /// The packets of a stream, one after the other.
 pub trait Packets: Debug + Send {
-    /// Replaces `content` by the events of the next packet, in the layouts of the trace's description, and returns the
-    /// packet. [`None`]: the stream ends. After damage, continues behind it.
+    /// Replaces `content` by the events of the next packet, in the layouts of the trace's description, and `events` by
+    /// their places there. Returns the packet. [`None`]: the stream ends. After damage, continues behind it.
     ///
     /// Of the header, `content_size` has the size of header and `content` in bits. `packet_size` has the bits that the
     /// packet has in the foreign file, so that a packet's end is the next packet's offset.
-    fn next(&mut self, content: &mut Vec<u8>) -> std::result::Result<Option<PacketAt>, Damage>;
+    fn next(
+        &mut self,
+        content: &mut Vec<u8>,
+        events: &mut Vec<FoundEvent>,
+    ) -> std::result::Result<Option<PacketAt>, Damage>;
 
     /// Continues at the packet with this offset.
     fn seek(&mut self, offset: u64) -> Result<()>;
@@ -54,6 +59,7 @@ pub(super) struct Pulled {
     /// The offset of the last packet.
     offset: u64,
     content: Vec<u8>,
+    events: Vec<FoundEvent>,
 }
 
 impl Pulled {
@@ -63,6 +69,7 @@ impl Pulled {
             end: u64::MAX,
             offset: 0,
             content: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -74,12 +81,20 @@ impl Pulled {
 
     /// The next packet.
     pub fn next(&mut self) -> std::result::Result<Option<PacketAt>, Damage> {
-        let next = self.packets.next(&mut self.content)?;
+        let next = self.packets.next(&mut self.content, &mut self.events)?;
         let next = next.filter(|at| at.offset < self.end);
         if let Some(at) = &next {
             self.offset = at.offset;
         }
         Ok(next)
+    }
+
+    /// The events of the last packet after the first `at` bytes of its content.
+    pub fn events_after(&self, at: usize) -> &[FoundEvent] {
+        let first = self
+            .events
+            .partition_point(|event| event.end as usize <= at);
+        &self.events[first..]
     }
 
     /// Bytes of the last packet's events. `offset` is that of the packet, the header, and the bytes before.

@@ -2,7 +2,7 @@
 
 //! The events that a merge returns. It only counts the other events, in the threads that decode.
 
-use crate::event::FoundEvent;
+use crate::found::FoundEvent;
 use crate::layouts::EventLayout;
 use crate::metadata::{Metadata, StreamClass};
 use std::sync::Arc;

@@ -4,8 +4,9 @@
 
 use crate::arrived::{Arrived, Content};
 use crate::damage::Damage;
-use crate::event::{Event, Events, Fault, FoundEvent, Position, Scan, LONGEST_HEADER};
+use crate::event::{Event, Events, Fault, Position, Scan, LONGEST_HEADER};
 use crate::foreign::Pulled;
+use crate::found::FoundEvent;
 use crate::header::{PacketAt, PacketHeaders};
 use crate::link::Link;
 use crate::metadata::{Metadata, StreamClass};
@@ -554,7 +555,8 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
     }
 
     /// Appends the next selected events to `found`, until it has `most`. Takes only events that are complete in the
-    /// window, together with the header of the event after them.
+    /// window, together with the header of the event after them. The packets of another format have the places of their
+    /// events.
     pub(super) fn find_loaded(
         &mut self,
         found: &mut Vec<FoundEvent>,
@@ -566,6 +568,21 @@ impl<'a, M: Deref<Target = Metadata>> StreamReader<'a, M> {
             true => total,
             false => loaded.saturating_sub(LONGEST_HEADER),
         };
+        if let Content::Pulled(packets) = self.headers.file() {
+            let position = self.last.as_mut().map(|last| &mut last.position);
+            let Some(position) = position else { return };
+            for event in packets.events_after(position.at()) {
+                if found.len() >= most || event.end as usize > last {
+                    break;
+                }
+                let in_window = event.moved(self.begin, self.base);
+                if selected.takes(&in_window, &self.window) {
+                    found.push(in_window);
+                }
+                *position = Position::after(event);
+            }
+            return;
+        }
         let Some((mut scan, mut from)) = self.scan() else {
             return;
         };

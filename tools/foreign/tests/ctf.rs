@@ -206,7 +206,10 @@ fn a_large_packet_is_read_in_parts_and_each_part_alone() {
         let mut packets = reader.open(&opened.streams[0]).unwrap();
         packets.seek(offset).unwrap();
         let mut content = Vec::new();
-        let at = packets.next(&mut content).unwrap().unwrap();
+        let at = packets
+            .next(&mut content, &mut Vec::new())
+            .unwrap()
+            .unwrap();
         assert_eq!((at.offset, at.size()), (offset, size));
         assert_eq!(at.content(), 84 + content.len() as u64);
     }
@@ -326,7 +329,10 @@ fn reading_continues_at_the_packet_after_a_damaged_header() {
             let reader = opened.metadata.foreign.unwrap();
             let mut packets = reader.open(&opened.streams[0]).unwrap();
             packets.seek(2 * size).unwrap();
-            let at = packets.next(&mut Vec::new()).unwrap().unwrap();
+            let at = packets
+                .next(&mut Vec::new(), &mut Vec::new())
+                .unwrap()
+                .unwrap();
             assert_eq!(at.offset, 2 * size);
         }
     }

@@ -8,7 +8,7 @@ use super::classes::{ClassPlan, TracePlan};
 use super::head::{head, head_at, packet_after, OpenFile, Window, WINDOW};
 use super::machine::Machine;
 use crate::{Chain, Content};
-use ctf::{Damage, PacketAt, Packets};
+use ctf::{Damage, FoundEvent, PacketAt, Packets};
 use std::path::PathBuf;
 use std::sync::Arc;
 use system::{regular_file, Result};
@@ -339,7 +339,11 @@ impl StreamPackets {
 }
 
 impl Packets for StreamPackets {
-    fn next(&mut self, content: &mut Vec<u8>) -> std::result::Result<Option<PacketAt>, Damage> {
+    fn next(
+        &mut self,
+        content: &mut Vec<u8>,
+        events: &mut Vec<FoundEvent>,
+    ) -> std::result::Result<Option<PacketAt>, Damage> {
         loop {
             if let Some(damage) = self.damage.take() {
                 return Err(damage);
@@ -347,9 +351,8 @@ impl Packets for StreamPackets {
             if self.packet.is_none() && !self.open_packet()? {
                 return Ok(None);
             }
-            self.content.bytes = std::mem::take(content);
             let part = self.part();
-            *content = std::mem::take(&mut self.content.bytes);
+            self.content.exchange(content, events);
             let Some((at, damage)) = part else {
                 return Ok(None);
             };
@@ -415,6 +418,7 @@ fn event(
     content.event(place, time);
     content.bytes.extend_from_slice(prefix);
     machine.run(&class.context, bits, &mut content.bytes)?;
+    content.payload();
     let event = &class.events[place as usize];
     machine.run(&event.steps, bits, &mut content.bytes)?;
     Ok(time)

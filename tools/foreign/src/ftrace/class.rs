@@ -142,6 +142,7 @@ impl Events {
         };
         content.event(id, time);
         content.bytes.extend_from_slice(contexts);
+        content.payload();
         run(steps, record, &mut content.bytes)
     }
 }

@@ -12,7 +12,7 @@ use super::sample::Sample;
 use super::tasks::Names;
 use crate::ftrace::Events;
 use crate::{Chain, Content};
-use ctf::{Damage, PacketAt, Packets};
+use ctf::{Damage, FoundEvent, PacketAt, Packets};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
@@ -272,6 +272,7 @@ impl StreamPackets {
                 contexts(trace, &sample, time, &mut self.contexts);
                 self.content.event(id, time);
                 self.content.bytes.extend_from_slice(&self.contexts);
+                self.content.payload();
                 return Ok(());
             }
             _ => {}
@@ -295,6 +296,7 @@ impl StreamPackets {
                 contexts(trace, &sample, time, &mut self.contexts);
                 self.content.event(id, time);
                 self.content.bytes.extend_from_slice(&self.contexts);
+                self.content.payload();
                 self.content.integer(sample.ip, 8);
                 self.content.integer(sample.period, 8);
                 if has_address {
@@ -319,14 +321,17 @@ fn contexts(trace: &Trace, sample: &Sample<'_>, time: u64, out: &mut Vec<u8>) {
 }
 
 impl Packets for StreamPackets {
-    fn next(&mut self, content: &mut Vec<u8>) -> std::result::Result<Option<PacketAt>, Damage> {
+    fn next(
+        &mut self,
+        content: &mut Vec<u8>,
+        events: &mut Vec<FoundEvent>,
+    ) -> std::result::Result<Option<PacketAt>, Damage> {
         loop {
             if let Some(damage) = self.damage.take() {
                 return Err(damage);
             }
-            self.content.bytes = std::mem::take(content);
             let packet = self.packet();
-            *content = std::mem::take(&mut self.content.bytes);
+            self.content.exchange(content, events);
             match packet {
                 Some(at) if at.offset >= self.from => return Ok(Some(at)),
                 Some(_) => {}

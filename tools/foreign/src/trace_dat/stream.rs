@@ -6,7 +6,7 @@ use crate::bytes::Source;
 use crate::compressed::Compression;
 use crate::ftrace::{Events, Missed, PageLayout};
 use crate::{Chain, Content};
-use ctf::{Damage, PacketAt, Packets};
+use ctf::{Damage, FoundEvent, PacketAt, Packets};
 use std::sync::Arc;
 use system::{Error, Result};
 use uuid::Uuid;
@@ -382,7 +382,11 @@ fn event(
 }
 
 impl Packets for StreamPackets {
-    fn next(&mut self, content: &mut Vec<u8>) -> std::result::Result<Option<PacketAt>, Damage> {
+    fn next(
+        &mut self,
+        content: &mut Vec<u8>,
+        events: &mut Vec<FoundEvent>,
+    ) -> std::result::Result<Option<PacketAt>, Damage> {
         loop {
             if let Some(damage) = self.damage.take() {
                 return Err(damage);
@@ -390,9 +394,8 @@ impl Packets for StreamPackets {
             if !self.load()? {
                 return Ok(None);
             }
-            self.content.bytes = std::mem::take(content);
             let packet = self.packet();
-            *content = std::mem::take(&mut self.content.bytes);
+            self.content.exchange(content, events);
             if packet.is_some() {
                 return Ok(packet);
             }

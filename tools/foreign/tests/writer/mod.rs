@@ -4,9 +4,9 @@
 
 #![allow(dead_code)]
 
-use ctf::{Item, Merge, Metadata, Value};
+use ctf::{Event, Item, Merge, Metadata, StreamReader, Value};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The trace's id.
@@ -144,15 +144,7 @@ pub fn read(dir: &Path) -> system::Result<All> {
     };
     while let Some((_, item)) = merge.next_item()? {
         match item {
-            Item::Event(event) => {
-                let values = event.contexts().chain(event.fields());
-                let values = values.map(|(field, value)| {
-                    let name = field.ty.value_name(value).map(|name| name.into_owned());
-                    (field.name.clone(), name.unwrap_or_else(|| shown(value)))
-                });
-                all.events
-                    .push((event.timestamp, event.layout.name.clone(), values.collect()));
-            }
+            Item::Event(event) => all.events.push(row(&event)),
             Item::Packet(packet) => {
                 all.lost += packet.events_lost;
                 all.packets_lost += packet.packets_lost;
@@ -163,7 +155,41 @@ pub fn read(dir: &Path) -> system::Result<All> {
             Item::Whole { .. } | Item::End { .. } => {}
         }
     }
+    let mut searched = search(&opened.streams, &metadata);
+    searched.sort();
+    let mut found = all.events.clone();
+    found.sort();
+    assert_eq!(found, searched, "events are where the packets tell");
     Ok(all)
+}
+
+/// All events, as a reader finds them that does not use the places that a packet tells.
+fn search(streams: &[PathBuf], metadata: &Metadata) -> Vec<Read> {
+    let mut all = Vec::new();
+    for name in streams {
+        let mut reader = StreamReader::open(name, metadata).unwrap();
+        loop {
+            match reader.next_packet() {
+                Ok(None) => break,
+                Ok(Some(_)) => {
+                    while let Some(event) = reader.next_event().unwrap() {
+                        all.push(row(&event));
+                    }
+                }
+                Err(error) => drop(reader.damage(error).unwrap()),
+            }
+        }
+    }
+    all
+}
+
+fn row(event: &Event<'_>) -> Read {
+    let values = event.contexts().chain(event.fields());
+    let values = values.map(|(field, value)| {
+        let name = field.ty.value_name(value).map(|name| name.into_owned());
+        (field.name.clone(), name.unwrap_or_else(|| shown(value)))
+    });
+    (event.timestamp, event.layout.name.clone(), values.collect())
 }
 
 pub fn shown(value: Value<'_>) -> String {

@@ -56,8 +56,8 @@ pub struct Index {
     pub lost_samples: u64,
     /// The number of records of each kind that is not shown.
     pub others: BTreeMap<u32, u64>,
-    /// The address of the kernel's code.
-    pub kernel: Option<u64>,
+    /// The address of the kernel's code, and its build id if the record of its mapping has it.
+    pub kernel: Option<(u64, Option<String>)>,
     /// The end of the readable records, and why they end there.
     pub damage: Option<(u64, String)>,
 }
@@ -214,7 +214,7 @@ impl Index {
         let path = String::from_utf8_lossy(text(path)).into_owned();
         if pid == -1 {
             if path.starts_with("[kernel.kallsyms]") {
-                self.kernel.get_or_insert(address);
+                self.kernel.get_or_insert((address, id));
             }
             return None;
         }

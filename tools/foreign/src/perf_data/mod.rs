@@ -260,7 +260,9 @@ fn environment(header: &Header) -> BTreeMap<String, String> {
 
 /// The boot of this machine, if its kernel is that of the trace: the same build, at the same address.
 fn running(header: &Header, index: &Index) -> Option<Uuid> {
-    let id = header.build_ids.get("[kernel.kallsyms]")?;
+    // With --buildid-mmap, the default of perf in Linux 7.2, only the records of mappings have ids.
+    let (address, id) = index.kernel.as_ref()?;
+    let id = id.as_ref().or(header.build_ids.get("[kernel.kallsyms]"))?;
     let notes = fs::read("/sys/kernel/notes").ok()?;
     if id.is_empty() || !header::hexadecimal(&notes).contains(id.as_str()) {
         return None;
@@ -268,7 +270,7 @@ fn running(header: &Header, index: &Index) -> Option<Uuid> {
     let kallsyms = fs::read_to_string("/proc/kallsyms").ok()?;
     let text = kallsyms.lines().find(|line| line.ends_with(" _text"))?;
     let text = u64::from_str_radix(text.split(' ').next()?, 16).ok()?;
-    if text == 0 || index.kernel != Some(text) {
+    if text == 0 || *address != text {
         return None;
     }
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

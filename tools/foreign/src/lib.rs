@@ -15,12 +15,14 @@ mod content;
 mod ctf_format;
 mod ftrace;
 mod perf_data;
+mod perfetto;
 mod trace_dat;
 
 pub use chain::Chain;
 pub use content::Content;
 pub use ctf_format::Ctf;
 pub use perf_data::PerfData;
+pub use perfetto::Perfetto;
 pub use trace_dat::TraceDat;
 
 use ::ctf::Metadata;
@@ -38,8 +40,8 @@ pub trait Format {
     fn open(&self, path: &Path) -> Result<Option<Opened>>;
 }
 
-/// All formats, in the order in which they are tried.
-const FORMATS: [&dyn Format; 3] = [&Ctf, &TraceDat, &PerfData];
+/// All formats, in the order in which they are tried. Perfetto's files are only refused.
+const FORMATS: [&dyn Format; 4] = [&Ctf, &TraceDat, &PerfData, &Perfetto];
 
 /// A trace of another tracer.
 #[derive(Debug)]

@@ -230,8 +230,13 @@ fn errors_say_what_and_where() {
     let file = dir.path().join("notes.txt");
     fs::write(&file, "not a trace\n").unwrap();
     trace(&file, &[]).assert().code(125).stderr(contains(
-        "notes.txt is not a trace: the file has none of the formats",
+        "notes.txt is not a trace: the file has none of the formats that rtrace reads (trace.dat",
     ));
+    let file = dir.path().join("trace.pftrace");
+    fs::write(&file, [10, 2, 8, 1, 10, 2, 8, 1]).unwrap();
+    trace(&file, &[]).assert().code(125).stderr(
+        contains("trace.pftrace").and(contains("a trace of Perfetto, which rtrace does not read")),
+    );
     for number in ["1", "2"] {
         let place = dir.path().join("snapshots").join(number);
         fs::create_dir_all(&place).unwrap();

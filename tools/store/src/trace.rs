@@ -51,7 +51,7 @@ impl Trace {
                 Some(opened) => Ok(Self::of_foreign(opened)),
                 None if dir.is_file() => Err(not_a_trace(
                     dir,
-                    "the file has none of the formats that rtrace reads",
+                    "the file has none of the formats that rtrace reads (trace.dat, perf.data; of CTF, a folder)",
                 )),
                 None => Self::open_own(dir),
             },

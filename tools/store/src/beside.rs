@@ -45,13 +45,15 @@ impl Text {
         Self { name, most }
     }
 
-    /// Opens the text in `dir`. [`None`]: it is missing.
+    /// Opens the text in `dir`. [`None`]: it is missing, as all texts beside a trace that is one file.
     pub fn open(self, dir: &Path) -> Result<Option<Lines<BufReader<File>>>> {
         let path = dir.join(self.name);
         match regular_file::open(&path) {
             Ok(file) => Ok(Some(Lines::new(self, path, BufReader::new(file)))),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::read(&path)(e)),
+            Err(e) => match e.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
+                _ => Err(Error::read(&path)(e)),
+            },
         }
     }
 

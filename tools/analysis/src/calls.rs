@@ -15,7 +15,7 @@ const ARGUMENTS: usize = 3;
 
 /// A system call to follow.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<C> {
+pub struct FollowedCall<C> {
     /// Name of the call.
     pub name: &'static str,
     /// Meaning of the call for the analysis.
@@ -30,7 +30,7 @@ pub struct Wanted<C> {
 /// The followed system calls of a trace.
 #[derive(Debug)]
 pub struct Calls<C: 'static> {
-    wanted: &'static [Wanted<C>],
+    wanted: &'static [FollowedCall<C>],
     events: Vec<(EventKey, Kind<C>)>,
     pairs: Pairs<Entry<C>>,
 }
@@ -100,7 +100,7 @@ pub struct Call<C> {
 impl<C: Copy + PartialEq> Calls<C> {
     /// Finds the calls of `all` in the trace. Returns `None` if no call has both entry and exit with a
     /// known thread.
-    pub fn new(catalogue: &Catalogue<'_>, all: &'static [Wanted<C>]) -> Option<Self> {
+    pub fn new(catalogue: &Catalogue<'_>, all: &'static [FollowedCall<C>]) -> Option<Self> {
         let mut events = Vec::new();
         let mut layouts = Vec::new();
         let known = |name: &str| {

@@ -2,7 +2,7 @@
 
 //! Effects of system calls on descriptors.
 
-use crate::calls::Wanted;
+use crate::calls::FollowedCall;
 
 /// `O_CLOEXEC`, and the flags of other calls that have the same value.
 const CLOEXEC: u64 = 0o2_000_000;
@@ -51,7 +51,7 @@ pub fn closes_on_exec(flags: Option<u64>) -> bool {
 }
 
 /// The calls that are followed. Calls that return descriptors in memory, such as pipe, are not among them.
-pub const CALLS: &[Wanted<Does>] = &[
+pub const CALLS: &[FollowedCall<Does>] = &[
     open("open", ["", "flags", ""], "filename"),
     open("openat", ["dfd", "flags", ""], "filename"),
     open("openat2", ["dfd", "", ""], "filename"),
@@ -112,8 +112,8 @@ pub fn makes_descriptor(name: &str) -> bool {
 
 const FD: [&str; 3] = ["fd", "", ""];
 
-const fn call(name: &'static str, does: Does, arguments: [&'static str; 3]) -> Wanted<Does> {
-    Wanted {
+const fn call(name: &'static str, does: Does, arguments: [&'static str; 3]) -> FollowedCall<Does> {
+    FollowedCall {
         name,
         does,
         arguments,
@@ -125,8 +125,8 @@ const fn open(
     name: &'static str,
     arguments: [&'static str; 3],
     text: &'static str,
-) -> Wanted<Does> {
-    Wanted {
+) -> FollowedCall<Does> {
+    FollowedCall {
         name,
         does: Does::Open,
         arguments,
@@ -139,6 +139,6 @@ const fn make(
     kind: &'static str,
     flags: &'static str,
     cloexec: u64,
-) -> Wanted<Does> {
+) -> FollowedCall<Does> {
     call(name, Does::Make(kind, cloexec), [flags, "", ""])
 }

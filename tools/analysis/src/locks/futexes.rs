@@ -5,7 +5,7 @@
 
 use super::waiters::{LockId, Wait, Waiters};
 use super::waits::{Waiter, Waits, WaitsFound};
-use crate::calls::{Calls, Entry, Wanted};
+use crate::calls::{Calls, Entry, FollowedCall};
 use crate::schedule::Schedule;
 use crate::schedule_events::Switch;
 use crate::tasks::Life;
@@ -32,14 +32,14 @@ enum Does {
     Wait,
 }
 
-const CALLS: &[Wanted<Does>] = &[
-    Wanted {
+const CALLS: &[FollowedCall<Does>] = &[
+    FollowedCall {
         name: "futex",
         does: Does::Command,
         arguments: ["uaddr", "op", ""],
         text: None,
     },
-    Wanted {
+    FollowedCall {
         name: "futex_wait",
         does: Does::Wait,
         arguments: ["uaddr", "", ""],

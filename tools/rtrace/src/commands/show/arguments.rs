@@ -2,10 +2,10 @@
 
 //! Events as text: names, arguments, contexts and results.
 
+use super::call_filter::{CallCondition, CallFilter};
 use super::pointed::Pointed;
 use super::structure::{Outcome, Structure};
 use super::told::{Moved, Told};
-use super::wanted::{CallFilter, Wanted};
 use analysis::descriptors::makes_descriptor;
 use analysis::durations::call_duration;
 use analysis::syscalls::{edge, CallName, Edge};
@@ -39,7 +39,7 @@ pub struct Form {
     /// Whether the events have lines.
     pub is_picked: bool,
     /// The filter of the call, if it has one.
-    pub wanted: Option<Arc<Wanted>>,
+    pub wanted: Option<Arc<CallCondition>>,
 }
 
 /// Kind of an event: an end of a system call, or another event.
@@ -193,7 +193,7 @@ impl Form {
         metadata: &Metadata,
         filters: &[CallFilter],
     ) -> system::Result<()> {
-        self.wanted = Wanted::new(layout, metadata, filters)?.map(Arc::new);
+        self.wanted = CallCondition::new(layout, metadata, filters)?.map(Arc::new);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! System calls that have begun and not ended.
 
 use super::arguments::Argument;
-use super::wanted::{Values, Wanted};
+use super::call_filter::{CallCondition, Values};
 use super::who::Who;
 use analysis::syscalls::is_end_of;
 use analysis::tasks::Serial;
@@ -24,7 +24,7 @@ pub struct PendingCall {
     /// The calling task.
     pub who: Who,
     /// Filter of the call, if it has one.
-    pub wanted: Option<Arc<Wanted>>,
+    pub wanted: Option<Arc<CallCondition>>,
     /// The values that the filter compares.
     pub values: Values,
 }

@@ -3,12 +3,12 @@
 //! View that prints the events of a trace as lines.
 
 use super::arguments::{EventKind, Form};
+use super::call_filter::CallFilter;
 use super::output::Output;
 use super::page::Page;
 use super::paths::{Paths, Sources};
 use super::requests::Shown;
 use super::told::Told;
-use super::wanted::CallFilter;
 use super::watched::Watched;
 use super::who::Who;
 use super::Printer;

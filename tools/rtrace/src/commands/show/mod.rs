@@ -4,6 +4,7 @@
 //! functions. `rtrace report --graph` prints that tree, too.
 
 mod arguments;
+mod call_filter;
 mod calls;
 mod expression;
 mod feedback;
@@ -18,7 +19,6 @@ mod requests;
 mod structure;
 mod told;
 mod tree;
-mod wanted;
 mod watched;
 mod who;
 
@@ -27,6 +27,7 @@ use analysis::frame::totals;
 use analysis::loss::Account;
 use analysis::pass::each;
 use anyhow::{bail, Error};
+use call_filter::{CallFilter, Known};
 use consumer::viewer::View;
 use graph::Graph;
 use indicatif::ProgressBar;
@@ -45,7 +46,6 @@ use std::process;
 use store::Trace;
 use system::signals::Signals;
 use terminal::{progress, say};
-use wanted::{CallFilter, Known};
 
 /// A view that prints.
 trait Printer: View {
@@ -125,7 +125,7 @@ fn filter(place: &Place, setup: &mut Setup, filters: &[CallFilter]) -> anyhow::R
         channel.filters.splice(0..0, divided.iter().cloned());
     }
     if let Some(contexts) = &mut setup.contexts {
-        let needed = wanted::contexts_of(filters, &known.contexts).into_iter();
+        let needed = call_filter::contexts_of(filters, &known.contexts).into_iter();
         let own = contexts.value.clone();
         let needed = needed.filter(|context| !own.contains(context));
         contexts.value.extend(needed);

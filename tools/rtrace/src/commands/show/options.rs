@@ -2,9 +2,9 @@
 
 //! Choice of the events and lines of `rtrace trace`, by its arguments.
 
+use super::call_filter::{check, picks_calls, CallFilter, FAILED};
 use super::output::Output;
 use super::paths::Sources;
-use super::wanted::{check, picks_calls, CallFilter, FAILED};
 use crate::args::settings::choice;
 use crate::args::{trace, wrong, ChoiceArgs, Filtered, FunctionArgs, ShowArgs};
 use analysis::choice::Part;

@@ -6,11 +6,11 @@
 //! On many CPUs this would cut nearly each call, and a search would not find all of it.
 
 use super::arguments::{show_moved, write_arguments, Argument, End, EventKind, FileOf, Form};
+use super::call_filter::Values;
 use super::calls::{Begin, Calls, PendingCall};
 use super::output::Output;
 use super::requests::Shown;
 use super::told::{dumps_core, Moved, Told, SIGKILL};
-use super::wanted::Values;
 use super::who::Who;
 use analysis::integer;
 use analysis::tasks::Serial;

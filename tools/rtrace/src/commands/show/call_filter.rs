@@ -4,7 +4,7 @@
 //! together.
 //!
 //! The kernel checks each end of a call by itself, so [`divide`] gives it a weaker condition for each
-//! end. [`Wanted`] then checks the expression on what both ends recorded.
+//! end. [`CallCondition`] then checks the expression on what both ends recorded.
 
 use super::expression::Expression;
 use crate::condition::{compared, in_trace, is_alias, is_picked, wrong, Condition, Held, SYSCALLS};
@@ -209,7 +209,7 @@ pub fn contexts_of(filters: &[CallFilter], available: &[String]) -> Vec<String> 
 
 /// The filter of a call, for a trace.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct CallCondition {
     condition: Condition,
     values: Vec<Source>,
 }
@@ -225,7 +225,7 @@ enum Source {
     Context(String),
 }
 
-impl Wanted {
+impl CallCondition {
     /// The filter of the call that has events of this layout. `None` if the call has no filter. The last filter that is
     /// for the call counts.
     pub fn new(

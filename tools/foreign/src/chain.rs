@@ -78,7 +78,7 @@ impl Chain {
             events_discarded: self.discarded,
             cpu_id: self.cpu,
         };
-        self.number += 1;
+        self.number = self.number.saturating_add(1);
         self.end = end;
         PacketAt {
             offset: from.start,

@@ -180,6 +180,25 @@ fn losses_are_counted_where_they_are() {
 }
 
 #[test]
+fn packets_after_the_one_with_the_highest_number_are_read() {
+    let dir = tempdir().unwrap();
+    let mut bytes = Vec::new();
+    for (number, begin) in [(u64::MAX, 1000), (0, 2000)] {
+        let packet = Packet {
+            number,
+            ..packet(begin, begin + 900)
+        };
+        bytes.extend(packet.bytes(&[(0, begin + 1, &switch)], 0));
+    }
+    let text = lttng_text("le", "compact", SWITCH);
+    write(dir.path(), text.as_bytes(), &[("channel0_3", bytes)]);
+    let all = read(dir.path()).unwrap();
+    assert_eq!(all.damages, Vec::<String>::new());
+    assert_eq!(all.events.len(), 2);
+    assert_eq!(all.packets_lost, u64::MAX);
+}
+
+#[test]
 fn a_large_packet_is_read_in_parts_and_each_part_alone() {
     let dir = tempdir().unwrap();
     let text = lttng_text("le", "compact", SWITCH);

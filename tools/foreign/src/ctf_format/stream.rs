@@ -193,7 +193,7 @@ impl StreamPackets {
         if let Some(number) = found.number {
             let expected = self.number.unwrap_or(0);
             self.chain.lost_packets(number.saturating_sub(expected));
-            self.number = Some(number + 1);
+            self.number = Some(number.saturating_add(1));
         }
         let mut is_lossy = false;
         if let Some((discarded, bits)) = found.discarded {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# append: tsc=reliable setcpuid=constant_tsc,nonstop_tsc
+# tsc
 # what: the kernel finds the time stamp counter unstable during a recording: the trace, its report and the next trace say so
 set -u
 cd /tmp || exit

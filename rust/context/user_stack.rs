@@ -335,7 +335,8 @@ impl Steps<'_> {
         }
         let frame = unwind_frame(self.walk.frame());
         let address = frame.lookup();
-        let is_innermost = self.walk.stack().addresses().is_empty();
+        let before = self.walk.stack().addresses().len();
+        let is_innermost = before == 0;
         let (rule, why) = match UserPlace::of(address) {
             UserPlace::File {
                 file,
@@ -371,7 +372,8 @@ impl Steps<'_> {
             }
         }
         self.push(frame.ip)?;
-        let innermost = is_innermost.then_some(&EntryRegisters);
+        let is_caller = before == 1 && !frame.is_exact && !self.is_guessed;
+        let innermost = (is_innermost || is_caller).then_some(&EntryRegisters);
         let next = step(PROCESSOR, &rule, &frame, innermost, &mut ProgramWords);
         if rule == Rule::None {
             self.why_guessed = why;

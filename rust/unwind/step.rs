@@ -56,12 +56,12 @@ impl UnwindFrame {
 
 /// Returns the frame of the caller by the rule of [`UnwindFrame::lookup`], or the reason for the end of the stack.
 ///
-/// `innermost` has the registers if the frame is the innermost one. For [`Rule::None`] the step is
-/// [`step_by_frame_pointer()`], and its address is a guess.
+/// `innermost` has the registers of the innermost frame if the frame is that one, or its caller by a rule. For
+/// [`Rule::None`] the step is [`step_by_frame_pointer()`], and its address is a guess.
 ///
 /// A stack pointer that is returned is above that of the frame, with two exceptions. At a signal it may be any number.
-/// If the frame is exact, it may be equal, on x86-64 only if the return address is in a register. So the caller must
-/// limit the number of steps.
+/// If the frame is exact, it may be equal, on x86-64 only if the return address is in a register. It may also be equal if
+/// the return address is in a register of the innermost frame. So the caller must limit the number of steps.
 #[inline]
 pub fn step<R: InnermostRegisters>(
     processor: Processor,
@@ -121,9 +121,12 @@ fn step_to_caller<R: InnermostRegisters>(
     let plus = |base: u64, offset: i32| base.wrapping_add_signed(i64::from(offset));
     let register = |number: u8, is_known: bool| {
         let own = (is_known && number == processor.kept()).then_some(frame.kept);
-        let value = innermost.map_or(own, |all| all.register(number));
+        let all = innermost.filter(|_| frame.is_exact);
+        let value = all.map_or(own, |all| all.register(number));
         value.ok_or(StackEnd::UnsupportedRule)
     };
+    // A function that calls another one with its own return address in a register knows that the other one keeps it.
+    let is_kept = |number: u8| number != processor.kept() && innermost.is_some();
 
     let cfa = match rule.cfa {
         Cfa::Sp(offset) => plus(frame.sp, offset),
@@ -142,8 +145,11 @@ fn step_to_caller<R: InnermostRegisters>(
     };
     // The stack of a function whose return address is in a register may be empty. On arm64 the rule may give the address
     // where the register was saved before.
-    let may_be_empty = processor == Processor::Arm64 || matches!(rule.ra, RaRule::Register(_));
-    let is_above = cfa > frame.sp || (cfa == frame.sp && may_be_empty && frame.is_exact);
+    let may_be_empty = match rule.ra {
+        RaRule::Register(number) => frame.is_exact || is_kept(number),
+        RaRule::AtCfa(_) => frame.is_exact && processor == Processor::Arm64,
+    };
+    let is_above = cfa > frame.sp || (cfa == frame.sp && may_be_empty);
     if !is_above {
         return Err(StackEnd::UnsupportedRule);
     }
@@ -151,9 +157,13 @@ fn step_to_caller<R: InnermostRegisters>(
     let at_cfa = |offset: i16| plus(cfa, i32::from(offset));
     let ip = match rule.ra {
         RaRule::AtCfa(offset) => word(words, at_cfa(offset))?,
-        // A call has overwritten the register, unless the frame is exact.
         RaRule::Register(number) if frame.is_exact => register(number, true)?,
-        RaRule::Register(_) => return Err(StackEnd::UnsupportedRule),
+        // A call has overwritten other registers.
+        RaRule::Register(number) => {
+            let kept = innermost.filter(|_| is_kept(number));
+            let kept = kept.and_then(|all| all.register(number));
+            kept.ok_or(StackEnd::UnsupportedRule)?
+        }
     };
     let fp = match rule.fp {
         FpRule::Unchanged => frame.fp,

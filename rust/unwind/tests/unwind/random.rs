@@ -136,8 +136,12 @@ proptest! {
         let processor = PROCESSORS[usize::from(arm)];
         if let Ok(next) = step(processor, &rule, &frame, innermost, &mut Noise) {
             prop_assert_eq!(next.is_exact, rule == Rule::Signal);
-            let in_register = matches!(rule, Rule::Caller(CallerRule { ra: RaRule::Register(_), .. }));
-            let may_stay = (in_register || arm) && is_exact;
+            let register = match rule {
+                Rule::Caller(CallerRule { ra: RaRule::Register(number), .. }) => Some(number),
+                _ => None,
+            };
+            let is_kept = is_innermost && register.is_some_and(|number| number != processor.kept());
+            let may_stay = (register.is_some() || arm) && is_exact || is_kept;
             let is_above = next.sp > sp || (may_stay && next.sp == sp);
             prop_assert!(is_above || rule == Rule::Signal);
         }

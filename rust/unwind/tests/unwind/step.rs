@@ -221,6 +221,35 @@ fn with_the_return_address_in_a_register() {
         assert_eq!(at(&EXACT, 16, 5), Err(StackEnd::UnsupportedRule));
         assert_eq!(at(&EXACT, 0, kept), Ok(above(0x1200, 0x1000, 0x1100)));
     }
+    // The innermost function has not changed the register in which its caller, setjmp() of arm64, has its return address.
+    let known = Known([(13, 0x41), (30, 0x42)].into_iter().collect());
+    let caller = |rule: Rule| step(Arm64, &rule, &FRAME, Some(&known), &mut none());
+    assert_eq!(caller(rule(0, 13)), Ok(above(0x41, 0x1000, 0x1100)));
+    assert_eq!(caller(rule(16, 13)), Ok(above(0x41, 0x1010, 0x1100)));
+    assert_eq!(caller(rule(-16, 13)), Err(StackEnd::UnsupportedRule));
+    assert_eq!(caller(rule(0, 12)), Err(StackEnd::UnsupportedRule));
+    // The call has changed the link register. The base of a frame is that of the caller itself.
+    assert_eq!(caller(rule(16, 30)), Err(StackEnd::UnsupportedRule));
+    let saved = Rule::Caller(CallerRule {
+        cfa: Cfa::Sp(0),
+        fp: FpRule::Unchanged,
+        ra: RaRule::AtCfa(-8),
+        kept: 0,
+    });
+    assert_eq!(caller(saved), Err(StackEnd::UnsupportedRule));
+    let base = |processor, number| {
+        let rule = Rule::Caller(CallerRule {
+            cfa: Cfa::Register { number, offset: 8 },
+            fp: FpRule::Unchanged,
+            ra: RaRule::AtCfa(-8),
+            kept: 0,
+        });
+        let known = Known([(3, 0x5000), (13, 0x5000)].into_iter().collect());
+        let mut stack = Stack::from([(0x1200, 0x41)]);
+        step(processor, &rule, &FRAME, Some(&known), &mut stack)
+    };
+    assert_eq!(base(X86_64, 3), Ok(above(0x41, 0x1208, 0x1100)));
+    assert_eq!(base(Arm64, 13), Err(StackEnd::UnsupportedRule));
 }
 
 #[test]

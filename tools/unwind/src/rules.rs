@@ -113,6 +113,16 @@ fn rule<'a, S: UnwindSection<Bytes<'a>>>(
     if place.is_signal && !matches!(ra, RaRule::AtCfa(-8)) {
         return None;
     }
+    // longjmp and setcontext of arm64 have a return address above their CFA, or in a register that the code has set. The
+    // CFA, the address of what they load, is not the stack pointer after the return.
+    let is_above = match row.register(place.return_address) {
+        RegisterRule::Undefined => false,
+        RegisterRule::Offset(offset) => offset >= 0,
+        _ => true,
+    };
+    if is_arm && is_above && matches!(cfa, Cfa::Register { .. }) {
+        return None;
+    }
     let fp = match row.register(fp) {
         RegisterRule::Undefined | RegisterRule::SameValue => FpRule::Unchanged,
         RegisterRule::Offset(offset) => offset.try_into().map_or(FpRule::Lost, FpRule::AtCfa),

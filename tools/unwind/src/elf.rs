@@ -45,6 +45,20 @@ pub struct Section<'a> {
     pub bytes: Cow<'a, [u8]>,
 }
 
+impl Section<'_> {
+    /// The bytes from an address on.
+    pub fn bytes_at(&self, address: u64) -> Option<&[u8]> {
+        let inside = address.checked_sub(self.address)?;
+        self.bytes.get(usize::try_from(inside).ok()?..)
+    }
+
+    /// The instruction of arm64 at an address.
+    pub fn instruction(&self, address: u64) -> Option<u32> {
+        let bytes = self.bytes_at(address)?.first_chunk();
+        bytes.map(|bytes| u32::from_le_bytes(*bytes))
+    }
+}
+
 /// The code of an ELF file, and the sections that describe it.
 #[derive(Debug)]
 pub struct ElfCode<'a> {
@@ -121,6 +135,13 @@ impl<'a> ElfCode<'a> {
         let mut symbols = self.file.dynamic_symbols();
         let found = symbols.find(|symbol| symbol.name_bytes() == Ok(name.as_bytes()));
         found.map(|symbol| symbol.address())
+    }
+
+    /// Addresses of all exported functions.
+    pub fn all_exported(&self) -> impl Iterator<Item = u64> + '_ {
+        let symbols = self.file.dynamic_symbols();
+        let functions = symbols.filter(|symbol| symbol.is_definition());
+        functions.map(|symbol| symbol.address())
     }
 }
 

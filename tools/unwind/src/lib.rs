@@ -5,6 +5,7 @@
 //! - [`frames`] reads `.eh_frame`, or else `.debug_frame`, with the library gimli.
 //! - [`rules`] makes a rule of each of its rows.
 //! - [`undescribed`] adds code that every program has, and that no toolchain describes.
+//! - [`vdso`] makes the rules of the vDSO of arm64.
 //! - [`rows`] merges the functions, and turns addresses into offsets in the file.
 //! - [`encode`] writes the table.
 //! - [`startup`] finds the files that a program starts with.
@@ -22,6 +23,7 @@ mod rows;
 mod rules;
 mod startup;
 mod undescribed;
+mod vdso;
 
 use elf::ElfCode;
 pub use loader::Loader;

@@ -4,15 +4,18 @@
 //!
 //! | code | of | rule |
 //! | --- | --- | --- |
-//! | `.init`, `.fini` | x86-64 | that of their instructions |
+//! | `.init`, `.fini` | both | that of their instructions |
 //! | begin and end of shared objects (crtstuff) | x86-64 | that of their instructions |
 //! | code before the first function of `.text` | x86-64 | return address at the stack pointer |
+//! | the function that `.init` calls | arm64 | return address in its register |
 //! | code at the entry of a program | both | end of the stack |
 //! | `.plt` | arm64 | that of its instructions |
-//! | `__kernel_rt_sigreturn` of the vDSO | arm64 | signal |
+//! | an instruction that the linker has moved | arm64 | that of its former place |
+//! | the vDSO ([`vdso`]) | arm64 | that of its instructions |
 
 use crate::elf::{ElfCode, Section};
 use crate::frames::Function;
+use crate::vdso::{self, CALL, JUMP, LEAF};
 use rtrace_unwind::processor::Processor;
 use rtrace_unwind::rule::{CallerRule, Cfa, FpRule, RaRule, Rule};
 
@@ -37,8 +40,16 @@ pub fn add(code: &ElfCode<'_>, functions: &mut Vec<Function>) {
         more.extend(entry(code, functions));
     }
     if code.processor == Processor::Arm64 {
-        more.extend(vdso(code, functions));
+        if functions.is_empty() {
+            more.extend(vdso::functions(code));
+        }
         more.extend(linkage_table(code, functions));
+        more.extend(pushing(code, functions, ".init"));
+        more.extend(pushing(code, functions, ".fini"));
+        if let Ok(Some(text)) = code.section(".text") {
+            more.extend(called(code, functions, &text));
+            more.extend(moved(functions, &text));
+        }
     }
     if !more.is_empty() {
         functions.extend(more);
@@ -93,6 +104,29 @@ fn fixed(code: &ElfCode<'_>, functions: &[Function], name: &'static str) -> Opti
     })
 }
 
+/// The parts of a section between its functions, before the first and after the last one.
+fn gaps(functions: &[Function], section: &Section<'_>) -> Vec<(u64, u64)> {
+    let mut gaps = Vec::new();
+    let mut last = section.address;
+    let Some(end) = last.checked_add(section.bytes.len() as u64) else {
+        return gaps;
+    };
+    let first = functions.partition_point(|function| function.begin < section.address);
+    for function in functions.get(first..).unwrap_or_default() {
+        if function.begin >= end {
+            break;
+        }
+        if function.begin > last {
+            gaps.push((last, function.begin));
+        }
+        last = last.max(function.end);
+    }
+    if last > section.address && last < end {
+        gaps.push((last, end));
+    }
+    gaps
+}
+
 /// Adds the rules of the gaps of `.text` that have crtstuff's code, and of the code before the first function.
 fn crtstuff(
     code: &ElfCode<'_>,
@@ -100,17 +134,12 @@ fn crtstuff(
     text: &Section<'_>,
     more: &mut Vec<Function>,
 ) {
-    let Some(end) = text.address.checked_add(text.bytes.len() as u64) else {
-        return;
-    };
     let simple = at(8, FpRule::Unchanged);
-    let mut add = |begin: u64, end: u64, is_first: bool| {
+    for (begin, end) in gaps(functions, text) {
         let size = end - begin;
-        let inside = |address: u64| usize::try_from(address - text.address).ok();
-        let (Some(from), Some(to)) = (inside(begin), inside(end)) else {
-            return;
-        };
-        let code_of_gap = text.bytes.get(from..to).filter(|_| size < MAX_CODE);
+        let bytes = text.bytes_at(begin).filter(|_| size < MAX_CODE);
+        let code_of_gap = bytes.and_then(|bytes| bytes.get(..size as usize));
+        let is_first = begin == text.address;
         let mut rows = vec![(begin, simple)];
         match code_of_gap.and_then(destructors) {
             Some((from, to)) => {
@@ -118,23 +147,9 @@ fn crtstuff(
                 rows.push((begin + to as u64, simple));
             }
             None if is_first && size < MAX_BEGIN && code.entry != begin => {}
-            None => return,
+            None => continue,
         }
         more.push(Function { begin, end, rows });
-    };
-    let mut last = text.address;
-    let first = functions.partition_point(|function| function.begin < text.address);
-    for function in functions.get(first..).unwrap_or_default() {
-        if function.begin >= end {
-            break;
-        }
-        if function.begin > last {
-            add(last, function.begin, last == text.address);
-        }
-        last = last.max(function.end);
-    }
-    if last > text.address && last < end {
-        add(last, end, false);
     }
 }
 
@@ -170,44 +185,107 @@ fn entry(code: &ElfCode<'_>, functions: &[Function]) -> Option<Function> {
 /// The procedure linkage table of arm64. Its first entry begins with `[bti c] stp x16, x30, [sp, #-16]!`, and ends with a
 /// jump to the dynamic linker. The others jump to functions, and leave the return address in its register.
 fn linkage_table(code: &ElfCode<'_>, functions: &[Function]) -> Option<Function> {
-    const PUSH: [u8; 4] = 0xa9bf_7bf0_u32.to_le_bytes();
     let section = code.section(".plt").ok()??;
     let begin = section.address;
     let end = begin.checked_add(section.bytes.len() as u64)?;
-    let mut instructions = section.bytes.get(..FIRST_OF_PLT)?.chunks_exact(4);
-    let push = instructions.position(|instruction| instruction == PUSH)?;
+    let pushed = behind(section.bytes.get(..FIRST_OF_PLT)?, 0xa9bf_7bf0)?;
     if is_described(functions, begin) {
         return None;
     }
-    let jump = Rule::Caller(CallerRule {
-        cfa: Cfa::Sp(0),
-        fp: FpRule::Unchanged,
-        ra: RaRule::Register(30),
-        kept: 0,
-    });
-    let pushed = begin + 4 * (push as u64 + 1);
     Some(Function {
         begin,
         end: next(functions, begin, end),
         rows: vec![
-            (begin, jump),
-            (pushed, at(16, FpRule::Unchanged)),
-            (begin + FIRST_OF_PLT as u64, jump),
+            (begin, LEAF),
+            (begin + pushed, at(16, FpRule::Unchanged)),
+            (begin + FIRST_OF_PLT as u64, LEAF),
         ],
     })
 }
 
-/// The return from a signal, two instructions of the vDSO. The address before it counts too: it is looked up for a
-/// return address.
-fn vdso(code: &ElfCode<'_>, functions: &[Function]) -> Option<Function> {
-    let address = code.exported("__kernel_rt_sigreturn")?;
-    let (begin, end) = (address.checked_sub(4)?, address.checked_add(8)?);
-    if is_described(functions, address) {
+/// The section `.init` or `.fini` of arm64: `... stp x29, x30, [sp, #-16]! ... ldp x29, x30, [sp], #16 ...`.
+fn pushing(code: &ElfCode<'_>, functions: &[Function], name: &'static str) -> Option<Function> {
+    let section = code.section(name).ok()??;
+    let begin = section.address;
+    let end = begin.checked_add(section.bytes.len() as u64)?;
+    let pushed = behind(&section.bytes, 0xa9bf_7bfd)?;
+    let popped = behind(&section.bytes, 0xa8c1_7bfd).filter(|popped| *popped > pushed)?;
+    if is_described(functions, begin) {
         return None;
     }
     Some(Function {
         begin,
-        end,
-        rows: vec![(begin, Rule::Signal)],
+        end: next(functions, begin, end),
+        rows: vec![
+            (begin, LEAF),
+            (begin + pushed, at(16, FpRule::AtCfa(-16))),
+            (begin + popped, LEAF),
+        ],
     })
+}
+
+/// The function that `.init` of arm64 calls: `adrp; ldr; cbz; b __gmon_start__; ret`. It pushes nothing.
+fn called(code: &ElfCode<'_>, functions: &[Function], text: &Section<'_>) -> Option<Function> {
+    const SIZE: usize = 20;
+    let init = code.section(".init").ok()??;
+    let end = init.address.checked_add(init.bytes.len() as u64)?;
+    let begin = (init.address..end)
+        .step_by(4)
+        .find_map(|address| jump(&init, address, CALL))?;
+    let bytes = text.bytes_at(begin)?.get(..SIZE)?;
+    let is_known = behind(bytes, 0xb400_0040) == Some(12) && behind(bytes, 0xd65f_03c0) == Some(20);
+    (is_known && !is_described(functions, begin)).then(|| Function {
+        begin,
+        end: begin + SIZE as u64,
+        rows: vec![(begin, LEAF)],
+    })
+}
+
+/// The offset behind the first of these instructions of arm64 that is this one.
+fn behind(code: &[u8], instruction: u32) -> Option<u64> {
+    let mut instructions = code.chunks_exact(4);
+    let at = instructions.position(|bytes| bytes == instruction.to_le_bytes())?;
+    Some(4 * (at as u64 + 1))
+}
+
+/// The instructions that a linker has moved between functions, because of an erratum of the Cortex-A53.
+///
+/// Behind such an instruction is a jump to the one after its former place. At that place is a jump to it.
+fn moved(functions: &[Function], text: &Section<'_>) -> Vec<Function> {
+    let moved = |begin: u64| {
+        let back = jump(text, begin.checked_add(4)?, JUMP)?;
+        let former = back.checked_sub(4)?;
+        let rule = rule(functions, former)?;
+        if jump(text, former, JUMP) != Some(begin) {
+            return None;
+        }
+        Some(Function {
+            begin,
+            end: begin + 8,
+            rows: vec![(begin, rule)],
+        })
+    };
+    let gaps = gaps(functions, text).into_iter();
+    gaps.flat_map(|(begin, end)| (begin..end).step_by(4))
+        .filter_map(moved)
+        .collect()
+}
+
+/// Where the instruction of arm64 at an address leads, if its operation is this one.
+fn jump(section: &Section<'_>, address: u64, operation: u32) -> Option<u64> {
+    let instruction = section.instruction(address);
+    let instruction = instruction.filter(|instruction| instruction >> 26 == operation)?;
+    vdso::target(instruction, address)
+}
+
+/// The rule that a function has at an address.
+fn rule(functions: &[Function], address: u64) -> Option<Rule> {
+    let after = functions.partition_point(|function| function.begin <= address);
+    let function = functions.get(after.checked_sub(1)?)?;
+    let rows = function
+        .rows
+        .get(..function.rows.partition_point(|(at, _)| *at <= address))?;
+    rows.last()
+        .map(|(_, rule)| *rule)
+        .filter(|_| address < function.end)
 }

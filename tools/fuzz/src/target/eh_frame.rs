@@ -38,6 +38,7 @@ pub fn around(kind: u8, frame: &[u8]) -> Vec<u8> {
             (".text", 6, 0x1000, 0x400, text),
             (name, ALLOC | packed, 0x4000, 0x500, frame.to_vec()),
         ],
+        exports: vec![],
     }
     .bytes()
 }

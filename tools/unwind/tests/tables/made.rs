@@ -14,6 +14,8 @@ pub struct Elf {
     pub segments: Vec<(u64, u64, u64)>,
     /// Sections: name, flags, address, offset, contents.
     pub sections: Vec<(&'static str, u64, u64, u64, Vec<u8>)>,
+    /// Exported functions: name, address.
+    pub exports: Vec<(&'static str, u64)>,
 }
 
 /// Section flags.
@@ -23,6 +25,7 @@ pub const COMPRESSED: u64 = 0x800;
 /// Section types.
 const PROGBITS: u32 = 1;
 const STRTAB: u32 = 3;
+const DYNSYM: u32 = 11;
 
 impl Elf {
     /// The file: headers, sections at their offsets, names, section headers.
@@ -36,9 +39,14 @@ impl Elf {
         let mut headers = vec![0; 64];
         let mut header = |names: &mut Vec<u8>, name: &str, kind: u32, numbers: [u64; 4]| {
             let [flags, address, offset, size] = numbers;
+            // The names of symbols are in the last section.
+            let (link, entry) = match kind {
+                DYNSYM => (self.sections.len() as u64 + 2, 24),
+                _ => (0, 0),
+            };
             headers.extend((names.len() as u32).to_le_bytes());
             headers.extend(kind.to_le_bytes());
-            for number in [flags, address, offset, size, 0, 1, 0] {
+            for number in [flags, address, offset, size, link, 1, entry] {
                 headers.extend(u64::to_le_bytes(number));
             }
             names.extend(name.bytes().chain([0]));
@@ -56,6 +64,19 @@ impl Elf {
                 &[],
             );
         }
+        let mut symbols = vec![0; 24];
+        for (name, address) in &self.exports {
+            symbols.extend((names.len() as u32).to_le_bytes());
+            // A global function of the first section.
+            symbols.extend([0x12, 0, 1, 0]);
+            symbols.extend(address.to_le_bytes());
+            symbols.extend(4_u64.to_le_bytes());
+            names.extend(name.bytes().chain([0]));
+        }
+        let at = all.len().next_multiple_of(8) as u64;
+        put(&mut all, at as usize, &symbols);
+        let numbers = [ALLOC, 0, at, symbols.len() as u64];
+        header(&mut names, ".dynsym", DYNSYM, numbers);
         let at = all.len().next_multiple_of(8);
         let length = names.len() + ".shstrtab".len() + 1;
         header(
@@ -76,7 +97,7 @@ impl Elf {
             head.extend(number.to_le_bytes());
         }
         head.extend(0_u32.to_le_bytes());
-        let sections = self.sections.len() as u16 + 2;
+        let sections = self.sections.len() as u16 + 3;
         for number in [
             64,
             56,

@@ -27,6 +27,20 @@ fn sp(distance: i32) -> Rule {
     at(distance, FpRule::Unchanged)
 }
 
+/// The rule of a function of arm64 that has pushed nothing.
+const LEAF: Rule = Rule::Caller(CallerRule {
+    cfa: Cfa::Sp(0),
+    fp: FpRule::Unchanged,
+    ra: RaRule::Register(30),
+    kept: 0,
+});
+
+/// The bytes of these instructions.
+fn code(instructions: &[u32]) -> Vec<u8> {
+    let bytes = instructions.iter().map(|one| one.to_le_bytes());
+    bytes.flatten().collect()
+}
+
 /// A file whose code has address 0x401000 to 0x403000 and is at offset 0x1000.
 fn elf(machine: u16, functions: &[Made<'_>]) -> Elf {
     let common = if machine == ARM64 { COMMON_ARM } else { COMMON };
@@ -36,6 +50,7 @@ fn elf(machine: u16, functions: &[Made<'_>]) -> Elf {
         entry: 0,
         segments: vec![(0x40_1000, 0x1000, 0x2000)],
         sections: vec![(".eh_frame", ALLOC, 0x40_3000, 0x3000, frame)],
+        exports: vec![],
     }
 }
 
@@ -126,13 +141,7 @@ fn ends_where_the_return_address_is_undefined() {
     let elf86 = elf(X86_64, &[(0x40_1100, 0x80, &[0x07, 16])]);
     assert_eq!(ranges(&elf86), [(0x1100, Rule::End), (0x1180, Rule::None)]);
     let arm = elf(ARM64, &[(0x40_1100, 0x80, &[0x44, 0x07, 30])]);
-    let leaf = Rule::Caller(CallerRule {
-        cfa: Cfa::Sp(0),
-        fp: FpRule::Unchanged,
-        ra: RaRule::Register(30),
-        kept: 0,
-    });
-    let expected = [(0x1100, leaf), (0x1104, Rule::End), (0x1180, Rule::None)];
+    let expected = [(0x1100, LEAF), (0x1104, Rule::End), (0x1180, Rule::None)];
     assert_eq!(ranges(&arm), expected);
 }
 
@@ -160,6 +169,35 @@ fn knows_frames_of_arm64() {
 }
 
 #[test]
+fn does_not_take_what_longjmp_of_arm64_loads_for_a_stack() {
+    // DW_CFA_def_cfa x0, 0; then x30 at CFA + 88, in x13, and in itself.
+    let code = [
+        0x44, 0x0c, 0, 0, 0x11, 30, 0x75, 0x44, 0x09, 30, 13, 0x44, 0x08, 30,
+    ];
+    let found = ranges(&elf(ARM64, &[(0x40_1100, 0x80, &code)]));
+    assert_eq!(found[1..], [(0x1104, Rule::Other), (0x1180, Rule::None)]);
+    // A register that has the stack pointer, before x30 is saved and after that.
+    let code = [0x44, 0x0c, 12, 32, 0x44, 0x9e, 2];
+    let rule = |ra| {
+        Rule::Caller(CallerRule {
+            cfa: Cfa::Register {
+                number: 12,
+                offset: 32,
+            },
+            fp: FpRule::Unchanged,
+            ra,
+            kept: 0,
+        })
+    };
+    let expected = [
+        (0x1104, rule(RaRule::Register(30))),
+        (0x1108, rule(RaRule::AtCfa(-16))),
+    ];
+    let found = ranges(&elf(ARM64, &[(0x40_1100, 0x80, &code)]));
+    assert_eq!(found[1..3], expected);
+}
+
+#[test]
 fn counts_the_words_that_arm64_pushes_before_lazy_binding() {
     // DW_CFA_offset_extended_sf RA at CFA + 8; str x8, [sp, #-208]!.
     let code = &[0x11, 30, 0x7f, 0x44, 0x0e, 0xd0, 1];
@@ -169,23 +207,17 @@ fn counts_the_words_that_arm64_pushes_before_lazy_binding() {
 
 #[test]
 fn adds_the_linkage_table_of_arm64() {
-    let jump = Rule::Caller(CallerRule {
-        cfa: Cfa::Sp(0),
-        fp: FpRule::Unchanged,
-        ra: RaRule::Register(30),
-        kept: 0,
-    });
     // bti c, or another instruction; stp x16, x30, [sp, #-16]!.
     let mut plt = vec![0x5f, 0x24, 3, 0xd5, 0xf0, 0x7b, 0xbf, 0xa9];
     plt.resize(64, 0x90);
     let mut elf = elf(ARM64, &[(0x40_1100, 0x80, &[])]);
     elf.sections.push((".plt", 6, 0x40_1000, 0x1000, plt));
     let expected = [
-        (0x1000, jump),
+        (0x1000, LEAF),
         (0x1008, sp(16)),
-        (0x1020, jump),
+        (0x1020, LEAF),
         (0x1040, Rule::None),
-        (0x1100, jump),
+        (0x1100, LEAF),
         (0x1180, Rule::None),
     ];
     assert_eq!(ranges(&elf), expected);
@@ -195,6 +227,138 @@ fn adds_the_linkage_table_of_arm64() {
     elf.sections[1].4[4] ^= 1;
     elf.machine = X86_64;
     assert_eq!(ranges(&elf)[0].0, 0x1100);
+}
+
+#[test]
+fn finds_the_instructions_that_a_linker_of_arm64_has_moved() {
+    let own = |distance| match LEAF {
+        Rule::Caller(rule) => Rule::Caller(CallerRule {
+            cfa: Cfa::Sp(distance),
+            ..rule
+        }),
+        other => other,
+    };
+    let mut text = vec![0; 0x180];
+    let mut put_jump = |from: usize, to: usize| {
+        let distance = (to as i32 - from as i32) / 4;
+        let jump = 0x1400_0000 | (distance as u32 & 0x3ff_ffff);
+        text[from..from + 4].copy_from_slice(&jump.to_le_bytes());
+    };
+    // The instruction at 0xc is now at 0xc0. There is no jump to the one at 0xd0; the one at 0x90 is of no function.
+    put_jump(0xc, 0xc0);
+    put_jump(0xc4, 0x10);
+    put_jump(0xd4, 0x14);
+    put_jump(0x88, 0x90);
+    put_jump(0x94, 0x8c);
+    let functions: [Made<'_>; 2] = [
+        (0x40_1100, 0x80, &[0x48, 0x0e, 32, 0x48, 0x0e, 16]),
+        (0x40_1200, 0x80, &[]),
+    ];
+    let mut elf = elf(ARM64, &functions);
+    elf.sections.push((".text", 6, 0x40_1100, 0x1100, text));
+    let expected = [
+        (0x1100, own(0)),
+        (0x1108, own(32)),
+        (0x1110, own(16)),
+        (0x1180, Rule::None),
+        (0x11c0, own(32)),
+        (0x11c8, Rule::None),
+        (0x1200, own(0)),
+        (0x1280, Rule::None),
+    ];
+    assert_eq!(ranges(&elf), expected);
+    elf.machine = X86_64;
+    assert!(!ranges(&elf).iter().any(|(at, _)| *at == 0x11c0));
+}
+
+/// Instructions of arm64: stp x29, x30, [sp, #-16]!; ldp x29, x30, [sp], #16; ret.
+const PUSH: u32 = 0xa9bf_7bfd;
+const POP: u32 = 0xa8c1_7bfd;
+const RET: u32 = 0xd65f_03c0;
+const NOP: u32 = 0xd503_201f;
+
+#[test]
+fn adds_what_runs_at_begin_and_end_of_a_program_of_arm64() {
+    let mut elf = elf(ARM64, &[(0x40_1100, 0x80, &[])]);
+    // nop; push; mov x29, sp; bl 0x401080; pop; nop; ret.
+    let init = [NOP, PUSH, 0x9100_03fd, 0x9400_001d, POP, NOP, RET];
+    // adrp; ldr; cbz x0, +8; b; ret.
+    let called = [0xb000_0000, 0xf944_0000, 0xb400_0040, 0x1700_0000, RET];
+    elf.sections
+        .push((".init", 6, 0x40_1000, 0x1000, code(&init)));
+    elf.sections
+        .push((".text", 6, 0x40_1080, 0x1080, code(&called)));
+    let pushed = at(16, FpRule::AtCfa(-16));
+    let expected = [
+        (0x1000, LEAF),
+        (0x1008, pushed),
+        (0x1014, LEAF),
+        (0x101c, Rule::None),
+        (0x1080, LEAF),
+        (0x1094, Rule::None),
+        (0x1100, LEAF),
+        (0x1180, Rule::None),
+    ];
+    assert_eq!(ranges(&elf), expected);
+    // Other code is called.
+    elf.sections[2].4[8] ^= 0x20;
+    assert_eq!(ranges(&elf), [&expected[..4], &expected[6..]].concat());
+    // It pops first.
+    elf.sections[1].4 = code(&[POP, PUSH]);
+    assert_eq!(ranges(&elf), expected[6..]);
+}
+
+#[test]
+fn reads_the_instructions_of_the_vdso_of_arm64() {
+    let mut text = vec![NOP; 0x100];
+    let mut put = |at: usize, code: &[u32]| text[at / 4..at / 4 + code.len()].copy_from_slice(code);
+    // cbz x0, 0x18; push; bl 0x80; pop; ret; (never runs); 0x18: tbnz w0, #0, 0x24; nop; ret; 0x24: b.eq 0x4; b 0x8.
+    let branches = [
+        0xb400_00c0,
+        PUSH,
+        0x9400_001e,
+        POP,
+        RET,
+        NOP,
+        0x3700_0060,
+        NOP,
+        RET,
+        0x54ff_ff00,
+        0x17ff_fff8,
+    ];
+    put(0, &branches);
+    // sub sp, sp, #32; ret.
+    put(0x80, &[NOP, 0xd100_83ff, RET]);
+    // The return from a signal: mov x8, #139; svc #0.
+    put(0xc0, &[0xd280_1168, 0xd400_0001]);
+    let elf = Elf {
+        machine: ARM64,
+        entry: 0,
+        segments: vec![(0, 0x1000, 0x1000)],
+        sections: vec![(".text", 6, 0x100, 0x1100, code(&text))],
+        exports: vec![("__kernel_rt_sigreturn", 0x1c0), ("__kernel_one", 0x100)],
+    };
+    let pushed = at(16, FpRule::AtCfa(-16));
+    let expected = [
+        (0x1100, LEAF),
+        // After the push, and with the way from 0x28, which has pushed nothing.
+        (0x1108, Rule::None),
+        (0x1118, LEAF),
+        (0x112c, Rule::None),
+        (0x1180, LEAF),
+        (0x1188, Rule::None),
+        (0x11bc, Rule::Signal),
+        (0x11cc, Rule::None),
+    ];
+    let mut elf = elf;
+    assert_eq!(ranges(&elf), expected);
+    // b 0x20 instead: the ways agree.
+    elf.sections[0].4[0x28..0x2c].copy_from_slice(&0x17ff_fffe_u32.to_le_bytes());
+    let found = ranges(&elf);
+    assert_eq!(found[1..3], [(0x1108, pushed), (0x1110, LEAF)]);
+    // Without the function by which the vDSO is known.
+    elf.exports.remove(0);
+    assert_eq!(ranges(&elf), []);
 }
 
 #[test]

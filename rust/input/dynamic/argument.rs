@@ -3,7 +3,7 @@
 //! An argument of a dynamic event: `[NAME=]VALUE[:TYPE]`.
 //!
 //! ```text
-//! VALUE = %REGISTER | $argN | $retval | $duration | $stack | $stackN | $comm | @ADDRESS | \NUMBER
+//! VALUE = %REGISTER | %REGISTER+%REGISTER*(1|2|4|8) | $argN | $retval | $duration | $stack | $stackN | $comm | @ADDRESS | \NUMBER
 //!       | (+|-)[u]OFFSET(VALUE)     value in memory at that address, with `u` in user space
 //! TYPE = u8 ... u64 | s8 ... s64 | x8 ... x64 | be16 ... be64 | symbol | string | ustring | bWIDTH@SHIFT/SIZE
 //! ```
@@ -36,6 +36,15 @@ pub struct Argument<'a> {
 pub enum Base<'a> {
     /// A register, by its name.
     Register(&'a str),
+    /// The sum of two registers, the second one times `scale`.
+    Sum {
+        /// The first register.
+        base: &'a str,
+        /// The second register.
+        index: &'a str,
+        /// 1, 2, 4 or 8.
+        scale: u8,
+    },
     /// An argument of the function, from 1.
     Argument(u8),
     /// The function's result.
@@ -229,7 +238,11 @@ impl Type {
 fn base<'a>(rest: &mut Rest<'a>) -> Result<Base<'a>, Error> {
     let before = *rest;
     let base = if rest.take("%") {
-        Some(Base::Register(rest.take_while(is_of_name)))
+        let base = rest.take_while(is_of_name);
+        match rest.take("+%") {
+            true => sum(base, rest),
+            false => Some(Base::Register(base)),
+        }
     } else if rest.take("@") {
         number(rest).map(Base::Memory)
     } else if rest.take("\\") {
@@ -267,6 +280,14 @@ fn base<'a>(rest: &mut Rest<'a>) -> Result<Base<'a>, Error> {
         Some(base) => Ok(base),
         None => before.error(ProbeReason::NoValue),
     }
+}
+
+/// The rest of the sum of two registers: `INDEX*SCALE`.
+fn sum<'a>(base: &'a str, rest: &mut Rest<'a>) -> Option<Base<'a>> {
+    let index = rest.take_while(is_of_name);
+    let number = rest.take("*").then(|| number(rest)).flatten()?;
+    let scale = u8::try_from(number).ok()?;
+    matches!(scale, 1 | 2 | 4 | 8).then_some(Base::Sum { base, index, scale })
 }
 
 fn ty(rest: &mut Rest<'_>) -> Result<Type, Error> {

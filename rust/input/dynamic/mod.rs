@@ -190,7 +190,7 @@ impl fmt::Display for ProbeReason {
             Self::TooManyArguments => "more than 32 arguments",
             Self::NoArgumentName => "expected a name of at most 31 letters, digits and '_'",
             Self::NoValue => {
-                "expected %REGISTER, $argN, $retval, $duration, $stack, $stackN, $comm, @ADDRESS, \\NUMBER or OFFSET(VALUE)"
+                "expected %REGISTER, %REGISTER+%REGISTER*SCALE, $argN, $retval, $duration, $stack, $stackN, $comm, @ADDRESS, \\NUMBER or OFFSET(VALUE)"
             }
             Self::NoRegister => "unknown register",
             Self::NoArgument => "arguments 1 to 6 are in registers",

@@ -83,6 +83,7 @@ impl<'a> Site<'a> {
                         (!is_known).then_some(ProbeReason::NotAtTracepoint)
                     }
                     Base::Register(_)
+                    | Base::Sum { .. }
                     | Base::Stack
                     | Base::StackWord(_)
                     | Base::Result

@@ -66,7 +66,7 @@ fn arguments_are_parsed() {
     let probe = parsed(
         "r vfs_read fd=%di $arg3:u64 -8(+u0x10($stack2)):b4@3/8 $retval:s32 @0x10:symbol \
          \\-2:x8 text=$comm:string +0($arg2):ustring $stack $duration took=$duration:u32 \
-         +12($arg1):be16 %si:be64",
+         +12($arg1):be16 %si:be64 -8(%bx+%r9*4):s32",
     );
     let all = arguments(&probe);
     let bases: Vec<_> = all.iter().map(|argument| argument.base).collect();
@@ -84,6 +84,11 @@ fn arguments_are_parsed() {
         Base::Duration,
         Base::Argument(1),
         Base::Register("si"),
+        Base::Sum {
+            base: "bx",
+            index: "r9",
+            scale: 4,
+        },
     ];
     assert_eq!(bases, expected);
     let types: Vec<_> = all.iter().map(|argument| argument.ty).collect();
@@ -106,6 +111,7 @@ fn arguments_are_parsed() {
         Some(Type::Unsigned(32)),
         Some(Type::BigEndian(16)),
         Some(Type::BigEndian(64)),
+        Some(Type::Signed(32)),
     ];
     assert_eq!(types, expected);
     assert_eq!(
@@ -229,6 +235,10 @@ fn what_is_wrong_is_shown() {
         ("t a $stack2", 4, "at a tracepoint only $arg1"),
         ("r f+1", 2, "a function's return"),
         ("p f %di+", 7, "expected u8"),
+        ("p f %di+%si", 4, "expected %REGISTER"),
+        ("p f %di+%si*3", 4, "expected %REGISTER"),
+        ("p f %di+%si*", 4, "expected %REGISTER"),
+        ("t a %di+%si*8", 4, "at a tracepoint only $arg1"),
         ("p f x", 4, "expected %REGISTER"),
         ("p f =%di", 4, "expected a name"),
         ("p f 1a=%di", 4, "expected a name"),

@@ -43,6 +43,12 @@ struct Step {
 #[derive(Clone, Copy)]
 enum Source {
     Register(Register),
+    /// The sum of two registers, the second one times a number.
+    Sum {
+        base: Register,
+        index: Register,
+        scale: u8,
+    },
     /// The word at this index on the stack.
     StackWord(u16),
     Constant(u64),
@@ -197,11 +203,15 @@ impl Fetch {
             let at = argument.at;
             NoEvent::Wrong(crate::input::caret::Error { at, reason })
         };
+        let register =
+            |name| Register::by_name(name).ok_or_else(|| refuse(ProbeReason::NoRegister));
         let from = match argument.base {
-            Base::Register(name) => {
-                let register = Register::by_name(name);
-                Source::Register(register.ok_or_else(|| refuse(ProbeReason::NoRegister))?)
-            }
+            Base::Register(name) => Source::Register(register(name)?),
+            Base::Sum { base, index, scale } => Source::Sum {
+                base: register(base)?,
+                index: register(index)?,
+                scale,
+            },
             Base::Argument(number) => {
                 let place = usize::from(number).wrapping_sub(1);
                 let register = Register::FUNCTION_ARGUMENTS.get(place).copied();
@@ -379,6 +389,10 @@ impl Source {
     fn value(self, registers: &Registers, home: AddressSpace) -> Option<u64> {
         match self {
             Self::Register(register) => Some(registers.get(register)),
+            Self::Sum { base, index, scale } => {
+                let index = registers.get(index).wrapping_mul(scale.into());
+                Some(registers.get(base).wrapping_add(index))
+            }
             Self::Constant(value) => Some(value),
             Self::StackWord(words) => {
                 let stack = registers.get(Register::STACK);

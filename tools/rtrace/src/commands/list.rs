@@ -137,8 +137,14 @@ fn in_programs(files: &[FileProbes], args: &ListArgs) -> anyhow::Result<()> {
         lines.push(format!("{}:\n", printable(file)));
         lines.extend(probes.iter().map(|site| {
             let arguments = (1..).zip(&site.arguments);
-            let arguments = arguments
-                .map(|(number, Argument { ty, place, .. })| format!("arg{number}: {ty} {place}"));
+            let arguments = arguments.map(|(number, argument)| {
+                let Argument {
+                    ty, place, value, ..
+                } = argument;
+                let why = value.as_ref().err();
+                let why = why.map(|reason| format!(" [not readable: {reason}]"));
+                format!("arg{number}: {ty} {place}{}", why.unwrap_or_default())
+            });
             let arguments: Vec<_> = arguments.collect();
             let semaphore = site.semaphore.as_ref();
             let semaphore = semaphore.map(|at| format!(", semaphore {:#x}", at.address));

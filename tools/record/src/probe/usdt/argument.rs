@@ -107,7 +107,8 @@ fn argument(word: &str, at: &Context<'_>) -> Argument {
     }
 }
 
-/// The value of an operand of x86: `$NUMBER`, `%REGISTER`, or `OFFSET(%REGISTER)`. An offset can have a symbol.
+/// The value of an operand of x86: `$NUMBER`, `%REGISTER`, `OFFSET(%REGISTER)`, or `OFFSET(%REGISTER,%REGISTER,SCALE)`. An
+/// offset can have a symbol.
 fn x86(operand: &str, at: &Context<'_>) -> Result<String, String> {
     if let Some(number) = operand.strip_prefix('$') {
         return constant(number).ok_or_else(|| "it is an address that the linker chose".to_owned());
@@ -123,17 +124,17 @@ fn x86(operand: &str, at: &Context<'_>) -> Result<String, String> {
         None => (operand, None),
     };
     if offset.contains(':') {
-        return Err("it is in a segment, as variables of a thread are".to_owned());
+        return Err("it is in the memory of its thread, which probes cannot find".to_owned());
     }
     let (number, symbol) = sum(offset).ok_or("it has an unknown form")?;
     let register = match registers {
-        Some(registers) if registers.contains(',') => {
-            return Err("its address is a sum of two registers".to_owned());
-        }
-        Some(register) => Some(x86_register(register)?),
+        Some(registers) => match registers.split_once(',') {
+            Some(sum) => Some(x86_sum(sum)?),
+            None => Some(x86_register(registers)?.to_owned()),
+        },
         None => None,
     };
-    match (symbol, register) {
+    match (symbol, register.as_deref()) {
         (Some(symbol), None | Some("ip")) => {
             let address = at.symbols.get(symbol);
             let address = address
@@ -189,6 +190,19 @@ fn constant(text: &str) -> Option<String> {
 fn memory(offset: i64, register: &str) -> String {
     let sign = if offset < 0 { '-' } else { '+' };
     format!("{sign}{}(%{register})", offset.unsigned_abs())
+}
+
+/// The sum of two registers, of which the second one has a factor: `%BASE` and `%INDEX,SCALE`.
+fn x86_sum((base, index): (&str, &str)) -> Result<String, String> {
+    let (index, scale) = index.split_once(',').unwrap_or((index, "1"));
+    if base.is_empty() {
+        return Err("its address has an index and no base".to_owned());
+    }
+    let (base, index) = (x86_register(base)?, x86_register(index)?);
+    match scale {
+        "1" | "2" | "4" | "8" => Ok(format!("{base}+%{index}*{scale}")),
+        _ => Err("it has an unknown form".to_owned()),
+    }
 }
 
 /// The kernel's name of a register of x86 that is called `%NAME`.
@@ -280,6 +294,8 @@ mod tests {
             ("-4@$5", "s32", "\\5"),
             ("-4@$-1", "s32", "\\-1"),
             ("8@$18446744073709551615", "u64", "\\18446744073709551615"),
+            ("8@(%rax,%rbx,8)", "u64", "+0(%ax+%bx*8)"),
+            ("-4@-16(%rsp,%r9)", "s32", "-16(%sp+%r9*1)"),
             ("4@after(%rip)", "u32", "+16(%ip)"),
             ("4@4+after(%rip)", "u32", "+20(%ip)"),
             ("4@after-4(%rip)", "u32", "+12(%ip)"),
@@ -299,9 +315,12 @@ mod tests {
             ("8@%ah", "`%ah`"),
             ("8@%r16", "`%r16`"),
             ("8@%xmm1", "`%xmm1`"),
-            ("8@(%rax,%rbx,8)", "two registers"),
-            ("8@%fs:16", "segment"),
-            ("8@%fs:(%rax)", "segment"),
+            ("8@(,%rbx,8)", "no base"),
+            ("8@(%rax,%xmm0,8)", "`%xmm0`"),
+            ("8@(%rax,%rbx,3)", "unknown form"),
+            ("8@after(%rax,%rbx,8)", "unknown form"),
+            ("8@%fs:16", "memory of its thread"),
+            ("8@%fs:(%rax)", "memory of its thread"),
             ("8@other(%rip)", "`other`"),
             ("8@$after", "linker"),
             ("8@16", "fixed address"),

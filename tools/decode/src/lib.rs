@@ -16,6 +16,7 @@ mod chosen;
 mod error;
 mod event_name;
 mod meaning;
+mod mounts;
 mod signals;
 mod tables;
 mod uring;

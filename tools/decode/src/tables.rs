@@ -6,6 +6,7 @@
 use super::architecture::Architecture;
 use super::calls::arguments;
 use super::meaning::{Meaning, Name};
+use super::mounts;
 use nix::libc;
 
 /// Values, which may be negative.
@@ -396,7 +397,7 @@ pub fn argument(architecture: Architecture, call: &str, name: &str) -> Option<Me
         ("unlinkat", "flag") => AT_UNLINK,
         ("faccessat2", "flags") => AT_ACCESS,
         ("newfstatat" | "fchownat" | "name_to_handle_at", "flag")
-        | ("linkat" | "utimensat" | "execveat" | "fchmodat2", "flags")
+        | ("linkat" | "utimensat" | "execveat" | "fchmodat2" | "mount_setattr", "flags")
         | (_, "at_flags") => AT,
         ("statx", "flags") => AT_STATX,
         ("statx", "mask" | "stx_mask") => STATX,
@@ -448,6 +449,13 @@ pub fn argument(architecture: Architecture, call: &str, name: &str) -> Option<Me
         ("splice" | "tee" | "vmsplice", "flags") => SPLICE,
         ("mount", "flags") => MOUNT,
         ("umount", "flags") => UMOUNT,
+        ("fsopen", "flags") => mounts::FSOPEN,
+        ("fsmount", "flags") => mounts::FSMOUNT,
+        ("fsmount", "attr_flags") => mounts::ATTRIBUTES,
+        ("fspick", "flags") => mounts::FSPICK,
+        ("fsconfig", "cmd") => mounts::FSCONFIG,
+        ("open_tree" | "open_tree_attr", "flags") => mounts::OPEN_TREE,
+        ("move_mount", "flags") => mounts::MOVE_MOUNT,
         ("inotify_add_watch", "mask") => INOTIFY,
         ("setxattr" | "lsetxattr" | "fsetxattr", "flags") => XATTR,
         ("preadv2" | "pwritev2", "flags") => RWF,
@@ -691,6 +699,21 @@ mod tests {
             ("sched_setscheduler", "policy", 1, "SCHED_FIFO"),
             ("ioctl", "cmd", 0x5401, "TCGETS"),
             ("mount", "flags", 0x1000, "MS_BIND"),
+            ("fsopen", "flags", 1, "FSOPEN_CLOEXEC"),
+            (
+                "fsmount",
+                "attr_flags",
+                0x13,
+                "MOUNT_ATTR_NOATIME|MOUNT_ATTR_RDONLY|MOUNT_ATTR_NOSUID",
+            ),
+            ("fsconfig", "cmd", 6, "FSCONFIG_CMD_CREATE"),
+            (
+                "open_tree",
+                "flags",
+                0o2000001,
+                "OPEN_TREE_CLONE|OPEN_TREE_CLOEXEC",
+            ),
+            ("move_mount", "flags", 4, "MOVE_MOUNT_F_EMPTY_PATH"),
             ("read", "buf", 0, "NULL"),
             ("fchown", "user", 0xffff_ffff, "-1"),
             ("mmap", "offset", 0x1000, "0x1000"),

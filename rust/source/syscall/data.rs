@@ -6,6 +6,7 @@
 
 use super::describe::Call;
 use super::plan::{register, Plan};
+use super::pointed;
 use super::{Direction, KNOWN, SLOTS};
 use crate::abi::schema::{Field, FieldType, Integer};
 use crate::arch::registers::Register;
@@ -29,15 +30,37 @@ pub(super) static PLAN: Plan = Plan::of_pieces(LEAST as u8);
 /// The data of a record.
 pub(super) type MovedBytes = UserData<1>;
 
-/// The registers that say where bytes are.
+/// The bytes that a call moves in one direction.
+#[derive(Clone, Copy)]
+pub(crate) struct Moved {
+    pub(super) direction: Direction,
+    pub(super) bytes: DataPlace,
+}
+
+/// The place of the bytes that a call moves.
+#[derive(Clone, Copy)]
+pub(super) enum DataPlace {
+    /// The bytes are at the argument; the next argument is their number.
+    Argument,
+    /// The bytes are in buffers. Structs `iovec` are at the argument; the next argument is their number.
+    Vector,
+    /// The bytes are in the buffers of the `struct msghdr` at the argument.
+    Message,
+}
+
+/// The bytes of a call, and the registers that say where they are.
 #[derive(Clone, Copy)]
 struct Place {
+    bytes: DataPlace,
     address: Register,
-    size: Register,
+    extent: Register,
 }
 
 /// The places of the bytes that calls move in one direction, by slot.
-pub(super) struct MovedPlaces([Option<Place>; SLOTS as usize]);
+pub(super) struct MovedPlaces {
+    places: [Option<Place>; SLOTS as usize],
+    direction: Direction,
+}
 
 impl MovedPlaces {
     const fn of(direction: Direction) -> Self {
@@ -45,39 +68,83 @@ impl MovedPlaces {
         let mut at = 0;
         while at < KNOWN.len() {
             let call = &KNOWN[at];
-            if let Some(argument) = call.data(direction) {
+            if let Some((argument, bytes)) = call.data(direction) {
                 places[call.slot as usize] = Some(Place {
+                    bytes,
                     address: register(call, argument),
-                    size: match direction {
-                        Direction::Entry => register(call, argument + 1),
-                        Direction::Exit => Register::RESULT,
-                    },
+                    extent: register(call, argument + 1),
                 });
             }
             at += 1;
         }
-        Self(places)
+        Self { places, direction }
     }
 
     /// Copies the first bytes that the call in `slot` moves. [`None`]: it moves none, or it failed. May fault and sleep.
     #[inline(never)]
     pub(super) fn copy(&self, slot: u32, registers: &Registers, to: &mut MovedBytes) -> Option<()> {
-        let place = (*self.0.get(slot as usize)?)?;
+        let place = (*self.places.get(slot as usize)?)?;
+        let (address, extent) = (registers.get(place.address), registers.get(place.extent));
         // A negative result is an error.
-        let size = u64::try_from(registers.get(place.size) as i64).ok()?;
-        let mut bytes = UserBytes::<DATA_MAX>::new();
-        let len = if size < DATA_MAX as u64 {
-            size as usize
-        } else {
-            DATA_MAX
+        let size = |number: u64| u64::try_from(number as i64).ok();
+        let returned = match self.direction {
+            Direction::Entry => None,
+            Direction::Exit => Some(size(registers.get(Register::RESULT))?),
         };
-        // Bytes that cannot be read are recorded as none.
-        let bytes = bytes.read(registers.get(place.address), len).unwrap_or(&[]);
-        to.put(&size.to_ne_bytes());
-        to.put(&(bytes.len() as u32).to_ne_bytes());
-        to.put(bytes);
+        match (place.bytes, returned) {
+            (DataPlace::Argument, Some(returned)) => copy_bytes(address, returned, to),
+            (DataPlace::Argument, None) => copy_bytes(address, size(extent)?, to),
+            (DataPlace::Vector, returned) => copy_buffers(address, extent, returned, to),
+            (DataPlace::Message, returned) => {
+                let (vector, count) = pointed::vector_of_message(address);
+                copy_buffers(vector, count, returned, to);
+            }
+        }
         Some(())
     }
+}
+
+/// Copies the first of `size` bytes at `address`. Bytes that cannot be read are recorded as none.
+fn copy_bytes(address: u64, size: u64, to: &mut MovedBytes) {
+    let mut bytes = UserBytes::<DATA_MAX>::new();
+    let bytes = bytes.read(address, first_of(size)).unwrap_or(&[]);
+    put(size, bytes, to);
+}
+
+/// Copies the first of `size` bytes in buffers, one buffer after the other; without a size, of all bytes in them.
+fn copy_buffers(vector: u64, count: u64, size: Option<u64>, to: &mut MovedBytes) {
+    let mut structs = UserBytes::new();
+    let buffers = pointed::buffers(&mut structs, vector, count);
+    let lengths = buffers.clone().map(|(_, len)| len);
+    let size = size.unwrap_or_else(|| lengths.fold(0, u64::saturating_add));
+    let mut left = first_of(size);
+    let mut all = MovedBytes::new();
+    for (address, len) in buffers {
+        let len = first_of(len).min(left);
+        let mut bytes = UserBytes::<DATA_MAX>::new();
+        // Without these bytes, the place of the bytes in the next buffers would be unknown.
+        let Some(bytes) = bytes.read(address, len) else {
+            break;
+        };
+        all.put(bytes);
+        left = left.wrapping_sub(len);
+    }
+    put(size, all.bytes(), to);
+}
+
+/// The number of recorded bytes of `size`.
+fn first_of(size: u64) -> usize {
+    if size < DATA_MAX as u64 {
+        size as usize
+    } else {
+        DATA_MAX
+    }
+}
+
+fn put(size: u64, bytes: &[u8], to: &mut MovedBytes) {
+    to.put(&size.to_ne_bytes());
+    to.put(&(bytes.len() as u32).to_ne_bytes());
+    to.put(bytes);
 }
 
 /// The places of bytes that calls read.

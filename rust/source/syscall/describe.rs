@@ -22,6 +22,7 @@
 //! | `pollset` | a user-space address, and the first descriptors with requested events; at exit the returned events |
 //! | `readset`, `writeset`, `exceptset` | a user-space address, the set's first descriptors; at exit the ready ones |
 //! | `iovec` | an address in user space, and the lengths of the first buffers |
+//! | `given_iovec`, `filled_iovec` | as `iovec`; [another event](super::data) has the bytes of the buffers |
 //! | `message` | an address in user space, and the socket address and the lengths of the first buffers there |
 //! | `received` | an address in user space; at the exit the same data as for `message` |
 //! | `connected` | an address in user space; at the exit the socket address there |
@@ -35,6 +36,7 @@
 //! Data from user space follows all numbers. Data that cannot be read, or that was not written because the call
 //! failed, is 0 or empty.
 
+use super::data::{DataPlace, Moved};
 use super::pointed::Pointed;
 use super::Direction;
 use crate::abi::schema::{Field, FieldType};
@@ -82,8 +84,8 @@ pub(crate) enum ArgumentKind {
         given: Option<PointedFields>,
         /// The data at the address that is recorded at the exit, after all numbers.
         filled: Option<PointedFields>,
-        /// Whether bytes of any form are there, which have an event of their own in that direction.
-        is_data: bool,
+        /// The bytes of any form that the call moves. They have an event of their own.
+        moved: Option<Moved>,
     },
 }
 
@@ -120,9 +122,14 @@ impl ArgumentKind {
         }
     }
 
-    /// Whether bytes that move in this direction are at the address.
-    pub(super) const fn is_data(self, direction: Direction) -> bool {
-        matches!(self, Self::Address { at, is_data: true, .. } if at as u8 == direction as u8)
+    /// Where the bytes are that move in this direction.
+    pub(super) const fn bytes(self, direction: Direction) -> Option<DataPlace> {
+        match self {
+            Self::Address {
+                moved: Some(moved), ..
+            } if moved.direction as u8 == direction as u8 => Some(moved.bytes),
+            _ => None,
+        }
     }
 
     /// The kind of data that is copied from the address.
@@ -158,11 +165,11 @@ impl Call {
     }
 
     /// The place of the argument whose bytes move in this direction, if the call has one.
-    pub(super) const fn data(&self, direction: Direction) -> Option<usize> {
+    pub(super) const fn data(&self, direction: Direction) -> Option<(usize, DataPlace)> {
         let mut at = 0;
         while at < self.arguments.len() {
-            if self.arguments[at].kind.is_data(direction) {
-                return Some(at);
+            if let Some(bytes) = self.arguments[at].kind.bytes(direction) {
+                return Some((at, bytes));
             }
             at += 1;
         }
@@ -374,6 +381,12 @@ macro_rules! kind {
     };
     ($arg:ident iovec) => {
         $crate::source::syscall::kinds::VECTOR
+    };
+    ($arg:ident given_iovec) => {
+        $crate::source::syscall::kinds::GIVEN_VECTOR
+    };
+    ($arg:ident filled_iovec) => {
+        $crate::source::syscall::kinds::FILLED_VECTOR
     };
     ($arg:ident message) => {
         $crate::source::syscall::kinds::MESSAGE

@@ -2,6 +2,7 @@
 
 //! Arguments that point to data, by kind.
 
+use super::data::{DataPlace, Moved};
 use super::describe::{ArgumentKind, PointedFields};
 use super::pointed::{Pointed, FAMILY};
 use super::Direction;
@@ -13,7 +14,7 @@ pub(super) const fn given(pointed: Pointed, fields: &'static [Field<'static>]) -
         at: Direction::Entry,
         given: Some(PointedFields { pointed, fields }),
         filled: None,
-        is_data: false,
+        moved: None,
     }
 }
 
@@ -35,7 +36,7 @@ const fn filled(
         at,
         given: None,
         filled: Some(PointedFields { pointed, fields }),
-        is_data: false,
+        moved: None,
     }
 }
 
@@ -44,7 +45,7 @@ pub(super) const OUT: ArgumentKind = ArgumentKind::Address {
     at: Direction::Exit,
     given: None,
     filled: None,
-    is_data: false,
+    moved: None,
 };
 
 /// An address that the call reads bytes from.
@@ -57,7 +58,25 @@ const fn data(at: Direction) -> ArgumentKind {
         at,
         given: None,
         filled: None,
-        is_data: true,
+        moved: Some(Moved {
+            direction: at,
+            bytes: DataPlace::Argument,
+        }),
+    }
+}
+
+/// An argument whose buffers the call moves in this direction.
+const fn moving(kind: ArgumentKind, direction: Direction, bytes: DataPlace) -> ArgumentKind {
+    match kind {
+        ArgumentKind::Address {
+            at, given, filled, ..
+        } => ArgumentKind::Address {
+            at,
+            given,
+            filled,
+            moved: Some(Moved { direction, bytes }),
+        },
+        kind => kind,
     }
 }
 
@@ -148,16 +167,28 @@ const LENGTHS: Field<'static> = Field::new(
 
 /// Buffers.
 pub(super) const VECTOR: ArgumentKind = given(Pointed::Vector, &[LENGTHS_LEN, LENGTHS]);
+/// Buffers that the call reads.
+pub(super) const GIVEN_VECTOR: ArgumentKind = moving(VECTOR, Direction::Entry, DataPlace::Vector);
+/// Buffers that the call fills.
+pub(super) const FILLED_VECTOR: ArgumentKind = moving(VECTOR, Direction::Exit, DataPlace::Vector);
 /// Message to send: its buffers and its destination address.
-pub(super) const MESSAGE: ArgumentKind = given(
-    Pointed::Message,
-    socket_address!("dport", LENGTHS_LEN, LENGTHS),
+pub(super) const MESSAGE: ArgumentKind = moving(
+    given(
+        Pointed::Message,
+        socket_address!("dport", LENGTHS_LEN, LENGTHS),
+    ),
+    Direction::Entry,
+    DataPlace::Message,
 );
 /// A received message: its buffers and its sender.
-pub(super) const RECEIVED: ArgumentKind = filled(
-    Direction::Entry,
-    Pointed::Message,
-    socket_address!("sport", LENGTHS_LEN, LENGTHS),
+pub(super) const RECEIVED: ArgumentKind = moving(
+    filled(
+        Direction::Entry,
+        Pointed::Message,
+        socket_address!("sport", LENGTHS_LEN, LENGTHS),
+    ),
+    Direction::Exit,
+    DataPlace::Message,
 );
 
 /// Events that an epoll instance shall report for a descriptor, with the data to report.
@@ -201,7 +232,7 @@ pub(super) const POLL_SET: ArgumentKind = ArgumentKind::Address {
             Field::new("revents", sequence(Integer::hex(16), "_revents_length")),
         ],
     }),
-    is_data: false,
+    moved: None,
 };
 
 /// Descriptors to wait for; at the exit, the ready ones.
@@ -214,7 +245,7 @@ const fn descriptor_set(fields: &'static [Field<'static>]) -> ArgumentKind {
         at: Direction::Entry,
         given: target,
         filled: target,
-        is_data: false,
+        moved: None,
     }
 }
 

@@ -311,15 +311,39 @@ fn vector<const N: usize>(address: u64, count: u64, to: &mut UserData<N>) {
     put_column::<8, 8, N>(vector, to);
 }
 
+/// Returns address and length of the first buffers of `count` structs `iovec`.
+pub(super) fn buffers(
+    bytes: &mut UserBytes<ELEMENTS_BYTES>,
+    address: u64,
+    count: u64,
+) -> impl Iterator<Item = (u64, u64)> + Clone + '_ {
+    elements::<IOVEC>(bytes, address, count).map(|buffer| {
+        let word = |word| u64::from_ne_bytes(word);
+        (word(column::<0, 8>(buffer)), word(column::<8, 8>(buffer)))
+    })
+}
+
+/// Returns address and number of the structs `iovec` of a `struct msghdr`, as many as are recorded.
+pub(super) fn vector_of_message(address: u64) -> (u64, u64) {
+    let mut bytes = UserBytes::<MSGHDR>::new();
+    vector_in(bytes.read(address, MSGHDR).unwrap_or(&[]))
+}
+
+/// The same, of a `struct msghdr` that was read.
+fn vector_in(message: &[u8]) -> (u64, u64) {
+    let (vector, count) = (column::<16, 8>(message), column::<24, 8>(message));
+    let count = u64::from_ne_bytes(count).min(MESSAGE_ELEMENTS_MAX as u64);
+    (u64::from_ne_bytes(vector), count)
+}
+
 /// Records the socket address and the lengths of the buffers.
 fn message<const N: usize>(address: u64, to: &mut UserData<N>) {
     let mut bytes = UserBytes::<MSGHDR>::new();
     let bytes = bytes.read(address, MSGHDR).unwrap_or(&[]);
     let (name, name_len) = (column::<0, 8>(bytes), column::<8, 8>(bytes));
     socket_address(u64::from_ne_bytes(name), u64::from_ne_bytes(name_len), to);
-    let (parts, count) = (column::<16, 8>(bytes), column::<24, 8>(bytes));
-    let count = u64::from_ne_bytes(count).min(MESSAGE_ELEMENTS_MAX as u64);
-    vector(u64::from_ne_bytes(parts), count, to);
+    let (parts, count) = vector_in(bytes);
+    vector(parts, count, to);
 }
 
 /// Records a text of `len` bytes, which need not end with a NUL.

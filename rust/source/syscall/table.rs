@@ -30,8 +30,8 @@ syscalls! {
     ioctl(fd: fd, cmd: flags, arg: bits);
     pread64(fd: fd, buf: filled_data, count: size, pos: off);
     pwrite64(fd: fd, buf: given_data, count: size, pos: off);
-    readv(fd: fd, vec: iovec, vlen: ulong);
-    writev(fd: fd, vec: iovec, vlen: ulong);
+    readv(fd: fd, vec: filled_iovec, vlen: ulong);
+    writev(fd: fd, vec: given_iovec, vlen: ulong);
     access(filename: string, mode: int);
     pipe(fildes: filled_pair);
     select(n: int, inp: readset, outp: writeset, exp: exceptset, tvp: timeval);
@@ -290,8 +290,8 @@ syscalls! {
     dup3(oldfd: fd, newfd: fd, flags: flags);
     pipe2(fildes: filled_pair, flags: flags);
     inotify_init1(flags: flags);
-    preadv(fd: fd, vec: iovec, vlen: ulong, pos_l: ulong, pos_h: ulong);
-    pwritev(fd: fd, vec: iovec, vlen: ulong, pos_l: ulong, pos_h: ulong);
+    preadv(fd: fd, vec: filled_iovec, vlen: ulong, pos_l: ulong, pos_h: ulong);
+    pwritev(fd: fd, vec: given_iovec, vlen: ulong, pos_l: ulong, pos_h: ulong);
     rt_tgsigqueueinfo(tgid: pid, pid: pid, sig: int, uinfo: ptr);
     perf_event_open(attr_uptr: ptr, pid: pid, cpu: int, group_fd: fd, flags: bits);
     recvmmsg(fd: fd, mmsg: out, vlen: uint, flags: flags, timeout: timespec);
@@ -322,8 +322,8 @@ syscalls! {
     membarrier(cmd: int, flags: flags, cpu_id: int);
     mlock2(start: ptr, len: size, flags: flags);
     copy_file_range(fd_in: fd, off_in: ptr, fd_out: fd, off_out: ptr, len: size, flags: flags);
-    preadv2(fd: fd, vec: iovec, vlen: ulong, pos_l: ulong, pos_h: ulong, flags: flags);
-    pwritev2(fd: fd, vec: iovec, vlen: ulong, pos_l: ulong, pos_h: ulong, flags: flags);
+    preadv2(fd: fd, vec: filled_iovec, vlen: ulong, pos_l: ulong, pos_h: ulong, flags: flags);
+    pwritev2(fd: fd, vec: given_iovec, vlen: ulong, pos_l: ulong, pos_h: ulong, flags: flags);
     pkey_mprotect(start: ptr, len: size, prot: bits, pkey: int);
     pkey_alloc(flags: bits, init_val: ulong);
     pkey_free(pkey: int);

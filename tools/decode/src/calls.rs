@@ -83,8 +83,8 @@ pub fn arguments(call: &str) -> &'static [(&'static str, &'static str)] {
 pub fn data(call: &str) -> Option<(&'static str, bool)> {
     let mut arguments = arguments(call).iter();
     arguments.find_map(|(name, kind)| match *kind {
-        "given_data" => Some((*name, true)),
-        "filled_data" => Some((*name, false)),
+        "given_data" | "given_iovec" | "message" => Some((*name, true)),
+        "filled_data" | "filled_iovec" | "received" => Some((*name, false)),
         _ => None,
     })
 }
@@ -126,6 +126,8 @@ mod tests {
     fn moved_bytes() {
         assert_eq!(data("write"), Some(("buf", true)));
         assert_eq!(data("read"), Some(("buf", false)));
+        assert_eq!(data("writev"), Some(("vec", true)));
+        assert_eq!(data("recvmsg"), Some(("msg", false)));
         assert_eq!(data("close"), None);
     }
 

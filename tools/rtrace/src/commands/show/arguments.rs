@@ -2,10 +2,11 @@
 
 //! Events as text: names, arguments, contexts and results.
 
+use super::argument::Argument;
 use super::call_filter::{CallCondition, CallFilter};
 use super::pointed::Pointed;
 use super::structure::{Outcome, Structure};
-use super::told::{Moved, Told};
+use super::told::Told;
 use analysis::descriptors::makes_descriptor;
 use analysis::durations::call_duration;
 use analysis::syscalls::{edge, CallName, Edge};
@@ -87,25 +88,6 @@ struct Field {
     is_descriptor: bool,
     /// Position among the arguments of the call.
     position: usize,
-}
-
-/// An argument of a system call as text, with its place among the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Argument {
-    position: usize,
-    text: String,
-}
-
-/// Shows bytes that a call moved instead of their address, unless that is 0.
-pub fn show_moved(arguments: &mut [Argument], moved: &Moved) {
-    let Some(position) = decode::position(&moved.call, moved.argument) else {
-        return;
-    };
-    let mut arguments = arguments.iter_mut();
-    let argument = arguments.find(|argument| argument.position == position);
-    if let Some(argument) = argument.filter(|argument| !argument.text.ends_with(": NULL")) {
-        argument.text = format!("{}: {}", moved.argument, moved.text);
-    }
 }
 
 /// Returns the file that a descriptor of a thread stands for, if it is known.
@@ -314,11 +296,13 @@ impl Field {
     ) -> Option<Argument> {
         let value = values(self.number)?;
         let mut text = format!("{}: ", self.name);
+        let mut buffers = Vec::new();
         match (&self.pointed, &self.structure) {
             (Some(pointed), _) if self.pointed_alone && pointed.is_nothing(&values) => return None,
-            (Some(pointed), _) if self.pointed_alone => pointed.write(&mut text, values),
             // The address 0 points to no data.
-            (Some(pointed), _) if number(value) != 0 => pointed.write(&mut text, values),
+            (Some(pointed), _) if self.pointed_alone || number(value) != 0 => {
+                pointed.write(&mut text, values, &mut buffers);
+            }
             (_, Some(structure)) if number(value) != 0 => {
                 structure.write(&mut text, number(value), outcome, values);
             }
@@ -330,6 +314,7 @@ impl Field {
         Some(Argument {
             position: self.position,
             text,
+            buffers,
         })
     }
 }
@@ -378,19 +363,6 @@ fn point(fields: &mut Vec<Field>, argument: &str, pointed: Pointed) {
         field.pointed_alone = true;
         fields.retain(|field| field.number == first || !parts.contains(&field.number));
     }
-}
-
-/// Writes arguments in the order of the call. Arguments without a known position follow in the order of the record.
-pub fn write_arguments(out: &mut String, mut arguments: Vec<Argument>) {
-    arguments.sort_by_key(|argument| argument.position);
-    out.push('(');
-    for (place, argument) in arguments.iter().enumerate() {
-        if place > 0 {
-            out.push_str(", ");
-        }
-        out.push_str(&argument.text);
-    }
-    out.push(')');
 }
 
 /// Writes the file that a descriptor stands for, if it is known.

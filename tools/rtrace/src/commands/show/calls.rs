@@ -2,7 +2,7 @@
 
 //! System calls that have begun and not ended.
 
-use super::arguments::Argument;
+use super::argument::Argument;
 use super::call_filter::{CallCondition, Values};
 use super::who::Who;
 use analysis::syscalls::is_end_of;

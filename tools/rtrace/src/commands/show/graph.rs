@@ -2,7 +2,8 @@
 
 //! View that prints the calls of functions of a trace as a tree.
 
-use super::arguments::{write_arguments, Form};
+use super::argument::write_arguments;
+use super::arguments::Form;
 use super::lines::no_text;
 use super::output::Output;
 use super::tree::{FunctionCall, Place, Tree};

@@ -3,6 +3,7 @@
 //! `rtrace trace`: prints a trace as lines, one for each system call and each other event, or as a tree of calls of
 //! functions. `rtrace report --graph` prints that tree, too.
 
+mod argument;
 mod arguments;
 mod call_filter;
 mod calls;

@@ -5,7 +5,8 @@
 //! A call stays one line if another thread's line is between its begin and its end. strace cuts the call in two there.
 //! On many CPUs this would cut nearly each call, and a search would not find all of it.
 
-use super::arguments::{show_moved, write_arguments, Argument, End, EventKind, FileOf, Form};
+use super::argument::{show_moved, write_arguments, Argument};
+use super::arguments::{End, EventKind, FileOf, Form};
 use super::call_filter::Values;
 use super::calls::{Begin, Calls, PendingCall};
 use super::output::Output;
@@ -171,19 +172,10 @@ impl Page {
         }
     }
 
-    /// Shows the bytes that this call of a thread moves, if they are known.
-    fn show_moved(
-        &mut self,
-        thread: Serial,
-        call: &str,
-        is_begin: bool,
-        arguments: &mut [Argument],
-    ) {
-        let moved = self.moved.remove(&thread);
-        let moved = moved.filter(|moved| moved.call == call && moved.is_given == is_begin);
-        if let Some(moved) = moved {
-            show_moved(arguments, &moved);
-        }
+    /// Takes the bytes that this call of a thread moves, if they are known.
+    fn take_moved(&mut self, thread: Option<Serial>, call: &str, is_begin: bool) -> Option<Moved> {
+        let moved = self.moved.remove(&thread?);
+        moved.filter(|moved| moved.call == call && moved.is_given == is_begin)
     }
 
     /// A thread executes a program: the calls of the other threads of its process do not end.
@@ -218,8 +210,8 @@ impl Page {
             wanted: form.wanted.clone(),
             values: Values::default(),
         };
-        if let Some(thread) = call.who.serial {
-            self.show_moved(thread, &call.name, true, &mut call.arguments);
+        if let Some(moved) = self.take_moved(call.who.serial, &call.name, true) {
+            show_moved(&mut call.arguments, &moved);
         }
         if let Some(wanted) = &call.wanted {
             wanted.note(&mut call.values, event, false);
@@ -281,9 +273,12 @@ impl Page {
             return;
         }
         let mut arguments = form.arguments(event, file_of);
-        if let (Some(thread), Some(name)) = (who.serial, &name) {
-            self.show_moved(thread, name, false, &mut arguments);
-        }
+        let moved = name
+            .as_ref()
+            .and_then(|name| self.take_moved(who.serial, name, false));
+        let show = |arguments: &mut [Argument]| {
+            moved.iter().for_each(|moved| show_moved(arguments, moved));
+        };
         let decider = match &begin {
             Begin::Known(call) => call.decider,
             Begin::Other(_) | Begin::Unknown => None,
@@ -298,6 +293,7 @@ impl Page {
                 // The number of an unknown call is in both events.
                 arguments.retain(|argument| !call.arguments.contains(argument));
                 call.arguments.append(&mut arguments);
+                show(&mut call.arguments);
                 write_arguments(&mut self.output.text, call.arguments);
                 call.name
             }
@@ -308,6 +304,7 @@ impl Page {
                 let name = name.unwrap_or(Cow::Borrowed("rt_sigreturn"));
                 self.head("", &who);
                 self.push(format_args!("<... {name} resumed>"));
+                show(&mut arguments);
                 if !arguments.is_empty() {
                     write_arguments(&mut self.output.text, arguments);
                 }

@@ -24,6 +24,8 @@ pub enum Told {
         argument: &'static str,
         /// Whether the call reads the bytes, so that they belong to its begin.
         is_given: bool,
+        /// Whether the bytes are in buffers of which the argument is a list.
+        is_in_buffers: bool,
         /// The fields with the number of all bytes, and with the first bytes.
         fields: [usize; 2],
     },
@@ -40,8 +42,12 @@ pub struct Moved {
     pub argument: &'static str,
     /// Whether the call read the bytes.
     pub is_given: bool,
-    /// The first bytes, as a text in quotes.
-    pub text: String,
+    /// Whether the bytes are in buffers of which the argument is a list.
+    pub is_in_buffers: bool,
+    /// The first bytes.
+    pub bytes: Vec<u8>,
+    /// Number of all bytes.
+    pub size: u64,
 }
 
 /// The signal that only ends programs: the end says so.
@@ -95,10 +101,14 @@ impl Told {
             name => {
                 let call = name.strip_prefix("syscall_data_")?;
                 let (argument, is_given) = decode::data(call)?;
+                let mut arguments = decode::arguments(call).iter();
+                let is_in_buffers =
+                    arguments.any(|(name, kind)| *name == argument && !kind.ends_with("_data"));
                 Some(Self::Moved {
                     call: call.to_owned(),
                     argument,
                     is_given,
+                    is_in_buffers,
                     fields: [layout.field("size")?, layout.field("data")?],
                 })
             }
@@ -150,6 +160,7 @@ impl Told {
             call,
             argument,
             is_given,
+            is_in_buffers,
             fields: [size, data],
         } = self
         else {
@@ -159,17 +170,18 @@ impl Told {
         let Some(Value::Integers(bytes)) = event.value(*data) else {
             return None;
         };
-        let bytes: Vec<u8> = bytes.map(|byte| number(byte) as u8).collect();
+        let mut bytes: Vec<u8> = bytes.map(|byte| number(byte) as u8).collect();
         if bytes.is_empty() && size > 0 {
             return None;
         }
-        let mut text = String::new();
-        write_bytes(&mut text, &bytes[..bytes.len().min(max)], size);
+        bytes.truncate(max);
         Some(Moved {
             call: call.clone(),
             argument,
             is_given: *is_given,
-            text,
+            is_in_buffers: *is_in_buffers,
+            bytes,
+            size,
         })
     }
 
@@ -209,7 +221,7 @@ impl Told {
 }
 
 /// Writes the first of `size` bytes in quotes, as in a program in C.
-fn write_bytes(out: &mut String, bytes: &[u8], size: u64) {
+pub fn write_bytes(out: &mut String, bytes: &[u8], size: u64) {
     out.push('"');
     for (place, byte) in bytes.iter().enumerate() {
         let next = bytes.get(place + 1);

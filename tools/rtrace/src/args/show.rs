@@ -32,7 +32,8 @@ pub const SHOWN_BYTES: usize = 32;
 /// /proc. For that, calls to close, dup2, dup3, close_range and execve must be among the events (with -e it is enough
 /// to name close).
 ///
-/// With `-e syscalls,io_uring`, requests of io_uring have lines as calls do, where their results are posted.
+/// With all calls, requests of io_uring have lines as calls do, where their results are posted. That needs the module
+/// rtrace-events; without it, use `-e syscalls,io_uring`.
 ///
 /// A call that has not ended when the trace does, or whose end was lost, is `<unfinished ...>`. A call whose begin is
 /// not in the trace is `<... resumed>`. `LOST N events on CPU K` stands where events are missing, `DAMAGED` where bytes
@@ -130,7 +131,7 @@ pub struct ShowArgs {
     #[arg(short = 'Z', long, conflicts_with_all = ["functions", "graph", "summary", "summary_only"])]
     pub failed: bool,
 
-    /// Print up to N bytes of the data of calls such as read, write, sendto and getrandom (at most 244)
+    /// Print up to N bytes of the data of calls such as read, writev, sendto and getrandom (at most 244)
     ///
     /// Each of these calls then has one more event, which is recorded too. Of a trace that has these events, 32 bytes are
     /// printed without this option.

@@ -77,6 +77,9 @@ pub fn show(place: &Place, args: ShowArgs) -> anyhow::Result<Code> {
     let mut options = options::options(args)?;
     if let Input::Live { setup } = &mut options.input {
         filter(place, setup, &options.filters)?;
+        if options.wants_requests {
+            request(place, setup)?;
+        }
     }
     let options = &options;
     match &options.input {
@@ -130,6 +133,18 @@ fn filter(place: &Place, setup: &mut Setup, filters: &[CallFilter]) -> anyhow::R
         let own = contexts.value.clone();
         let needed = needed.filter(|context| !own.contains(context));
         contexts.value.extend(needed);
+    }
+    Ok(())
+}
+
+/// Also records the requests of io_uring, if the module rtrace-events has their events. Through perf, the events would cost
+/// each trace, and only root may record them.
+fn request(place: &Place, setup: &mut Setup) -> anyhow::Result<()> {
+    let is_loaded = Path::new("/sys/module/rtrace_events").exists();
+    let available = place.tracer()?.available_events()?;
+    let events = requests::EVENTS.map(|name| format!("io_uring:{name}"));
+    if is_loaded && events.iter().all(|event| available.contains(event)) {
+        events.map(|event| setup.record_also(event));
     }
     Ok(())
 }

@@ -51,6 +51,8 @@ pub struct Show {
     pub part: Part,
     /// Whether a tree of calls is printed, not lines.
     pub is_tree: bool,
+    /// Whether requests of io_uring are printed if their events cost nothing until a program makes one.
+    pub wants_requests: bool,
     /// Events that are recorded and not printed.
     pub unprinted: Vec<&'static str>,
     /// Patterns of the chosen calls, if more calls are recorded: all calls of 32-bit programs may be recorded.
@@ -120,6 +122,7 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
     let is_tree = !functions.is_empty() || !graph.is_empty();
     let has_table = args.summary || args.summary_only;
     let mut chosen = None;
+    let mut wants_requests = false;
     let mut filters = filters(&mut args, is_live);
     for CallFilter { expression, .. } in &filters {
         check(expression).map_err(|why| wrong(format_args!("--filter:\n{why}")))?;
@@ -190,6 +193,7 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
             let size = args.choice.buffer.unwrap_or(BufferSize::DEFAULT);
             let are_default = args.choice.events.is_empty() && args.choice.exclude.is_empty();
             if are_default && !is_filtered && !is_tree && !args.summary_only {
+                wants_requests = true;
                 unprinted.retain(|name| *name != EXIT);
                 setup.record_also(format!("sched:{EXIT}"));
                 SIGNALS.map(|event| setup.record_also(event.to_owned()));
@@ -230,6 +234,7 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
         unprinted,
         chosen,
         is_tree,
+        wants_requests,
         input,
         filters,
         picked,

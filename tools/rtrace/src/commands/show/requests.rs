@@ -7,6 +7,16 @@ use super::who::Who;
 use analysis::uring::{Posted, Request, RequestFile};
 use system::printing;
 
+/// The events of requests.
+pub const EVENTS: [&str; 6] = [
+    "io_uring_submit_req",
+    "io_uring_req_failed",
+    "io_uring_file_get",
+    "io_uring_queue_async_work",
+    "io_uring_complete",
+    "io_uring_cqe_overflow",
+];
+
 /// A request with its result, or one of the two.
 #[derive(Debug)]
 pub enum Shown {

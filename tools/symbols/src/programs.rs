@@ -120,6 +120,42 @@ impl Programs {
         }
     }
 
+    /// Adds later changes.
+    pub fn add(&mut self, mappings: Mappings) {
+        let places = mappings.files.into_iter().map(|file| {
+            let known = self.files.iter().position(|known| known.file == file);
+            known.unwrap_or_else(|| {
+                self.files.push(Program {
+                    file,
+                    places: Vec::new(),
+                    names: None,
+                    inlining: None,
+                });
+                self.files.len() - 1
+            })
+        });
+        let places: Vec<_> = places.collect();
+        let mut changes: Vec<_> = self.next.take().into_iter().collect();
+        changes.extend(self.changes.by_ref());
+        for (ns, mut change) in mappings.changes {
+            if let Change::Map {
+                pid,
+                begin,
+                end,
+                file,
+                ..
+            } = &mut change
+            {
+                *file = places[*file];
+                self.files[*file].places.push((*pid, *begin, *end));
+            }
+            changes.push((ns, change));
+        }
+        changes.sort_by_key(|(ns, _)| *ns);
+        self.changes = changes.into_iter();
+        self.next = self.changes.next();
+    }
+
     /// From now on also reads the files that the recording kept.
     pub fn keep(&mut self, kept: Arc<Kept>) {
         self.kept = kept;

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -36,9 +36,20 @@ const QUIET: Duration = Duration::from_millis(80);
 /// Records from its creation until it [ends](Self::end).
 pub struct Recorder {
     stop: Arc<AtomicBool>,
+    passes: Arc<Passes>,
+    clocks: [u64; 2],
     /// The lines of all mappings, to read them.
     lines: File,
     thread: JoinHandle<io::Result<Watch>>,
+}
+
+/// Reads of the kernel's records, so that another thread can wait for one.
+#[derive(Default)]
+struct Passes {
+    /// Number of requested reads.
+    wanted: AtomicU64,
+    /// The requests before the last complete read.
+    done: AtomicU64,
 }
 
 /// The changes of a recording.
@@ -88,9 +99,14 @@ impl Recorder {
             .context("cannot write the mappings of programs")?;
         let stop = Arc::new(AtomicBool::new(false));
         let is_over = stop.clone();
-        let thread = thread::spawn(move || watch.run(cpus, &is_over));
+        let passes = Arc::new(Passes::default());
+        let passed = passes.clone();
+        let clocks = watch.clocks;
+        let thread = thread::spawn(move || watch.run(cpus, &is_over, &passed));
         Ok(Self {
             stop,
+            passes,
+            clocks,
             lines,
             thread,
         })
@@ -99,6 +115,19 @@ impl Recorder {
     /// The programs, by the changes until a moment ago.
     pub fn programs(&self) -> anyhow::Result<Programs> {
         programs(&self.lines).context("cannot read the mappings of programs")
+    }
+
+    /// The changes until now, without the first `from` bytes of their lines, by the clock of a trace. Adds the bytes
+    /// that were read to `from`.
+    pub(super) fn changes(&self, from: &mut u64, clock: &ctf::Clock) -> anyhow::Result<Mappings> {
+        let wanted = self.passes.wanted.fetch_add(1, Ordering::AcqRel) + 1;
+        self.thread.thread().unpark();
+        // A thread that failed says so at the end.
+        while self.passes.done.load(Ordering::Acquire) < wanted && !self.thread.is_finished() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let changes = changes(&self.lines, from, self.clocks, clock);
+        changes.context("cannot read the mappings of programs")
     }
 
     /// Ends the recording of changes.
@@ -147,17 +176,19 @@ impl Recorded {
 }
 
 impl Watch {
-    fn run(mut self, mut cpus: Cpus, is_over: &AtomicBool) -> io::Result<Self> {
+    fn run(mut self, mut cpus: Cpus, is_over: &AtomicBool, passes: &Passes) -> io::Result<Self> {
         let (mut is_blind, mut interval) = (false, BUSY);
         loop {
             // Before the read, so that records that follow are read, too.
             let is_last = is_over.load(Ordering::Acquire);
+            let wanted = passes.wanted.load(Ordering::Acquire);
             let any = cpus.read(|change| self.take(change))?;
             if self.history.lacks() {
                 self.snapshot(&mut cpus)?;
             }
             self.made.look(&mut self.kept);
             self.lines.flush()?;
+            passes.done.store(wanted, Ordering::Release);
             if is_last {
                 return Ok(self);
             }
@@ -286,21 +317,35 @@ impl Watch {
 
 /// The programs, by the complete lines in a file. Their times are those of CLOCK_MONOTONIC.
 fn programs(file: &File) -> anyhow::Result<Programs> {
-    // The file's position is the writer's.
-    let mut text = vec![0; usize::try_from(file.metadata()?.len())?];
-    file.read_exact_at(&mut text, 0)?;
-    let complete = text.iter().rposition(|byte| *byte == b'\n');
-    text.truncate(complete.map_or(0, |last| last + 1));
-    let trace = Uuid::nil();
-    let mut all = mappings::head(trace, 0, 0).into_bytes();
-    all.extend(text);
     let clock = ctf::Clock {
         frequency: 1_000_000_000,
         offset_s: 0,
         offset: 0,
     };
-    let mappings = Mappings::parse(MAPPINGS.lines(all.as_slice()), trace, &clock)?;
-    Ok(Programs::new(mappings.unwrap_or_default(), Vec::new()))
+    let mappings = changes(file, &mut 0, [0, 0], &clock)?;
+    Ok(Programs::new(mappings, Vec::new()))
+}
+
+/// The changes in the complete lines of a file after its first `from` bytes, by a trace's clock. Adds the bytes of these
+/// lines to `from`.
+fn changes(
+    file: &File,
+    from: &mut u64,
+    [monotonic, realtime]: [u64; 2],
+    clock: &ctf::Clock,
+) -> anyhow::Result<Mappings> {
+    // The file's position is the writer's.
+    let len = file.metadata()?.len().saturating_sub(*from);
+    let mut text = vec![0; usize::try_from(len)?];
+    file.read_exact_at(&mut text, *from)?;
+    let complete = text.iter().rposition(|byte| *byte == b'\n');
+    text.truncate(complete.map_or(0, |last| last + 1));
+    *from += text.len() as u64;
+    let trace = Uuid::nil();
+    let mut all = mappings::head(trace, monotonic, realtime).into_bytes();
+    all.extend(text);
+    let mappings = Mappings::parse(MAPPINGS.lines(all.as_slice()), trace, clock)?;
+    Ok(mappings.unwrap_or_default())
 }
 
 fn now(clock: ClockId) -> u64 {

@@ -54,7 +54,7 @@ pub struct End {
 }
 
 /// The fields and contexts with the stacks of a channel's events.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Stacks {
     kernel: Option<usize>,
     user: Option<usize>,

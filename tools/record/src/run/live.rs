@@ -21,6 +21,7 @@ use rustix::pipe::{pipe_with, PipeFlags};
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::resume_unwind;
+use std::path::PathBuf;
 use std::process::Child;
 use std::thread;
 use system::priority;
@@ -60,14 +61,15 @@ pub fn is_closed(error: &system::Error) -> bool {
 }
 
 /// Records in a temporary session with the settings `setup`, without the threads `excluded`, and passes the events to
-/// `view` until `wait` returns. Then reports losses, and returns the result of `wait`. The thread that runs the view
-/// calls `excluded` again.
+/// `view` until `wait` returns. If stacks are recorded, those of `programs` are whole from their begin on. Then reports
+/// losses, and returns the result of `wait`. The thread that runs the view calls `excluded` again.
 ///
 /// A view that fails because the reader of its output is gone is no error.
 pub fn look<T>(
     place: &Place,
     setup: &Setup,
     excluded: &(dyn Fn() -> Vec<u32> + Sync),
+    programs: &[PathBuf],
     view: impl View + 'static,
     wait: impl FnOnce(Recording<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
@@ -76,7 +78,7 @@ pub fn look<T>(
     let temporary = Temporary::create(&tracer, None)?;
     let session = temporary.session();
     setup.apply(session)?;
-    let _unwinding = Loader::of_session(session, &[])?;
+    let _unwinding = Loader::of_session(session, programs)?;
     let ends = setup.tasks.ends()?;
     let exclude = || match excluded().as_slice() {
         [] => Ok(()),

@@ -57,6 +57,7 @@ Examples:
   rtrace trace --failed -p 1234                     the calls that fail, with their arguments
   rtrace trace -e %file --filter 'ret == -13' -- make     files that make may not use
   rtrace trace -s 80 -e read,write -p 1234          what a process reads and writes
+  rtrace trace -k -e openat -- ls                   which functions open files
   rtrace trace -c -- make                           nothing but the table at the end
   rtrace trace -i rtrace-20261120-230000            a trace that was recorded
   rtrace trace --connect collector:5344 --of web1 --plain    one that comes in there
@@ -130,6 +131,15 @@ pub struct ShowArgs {
     /// Print only the calls that fail (strace -Z)
     #[arg(short = 'Z', long, conflicts_with_all = ["functions", "graph", "summary", "summary_only"])]
     pub failed: bool,
+
+    /// Print the program's call stack below each line (strace -k)
+    ///
+    /// A line of a stack has the file, the function with the offset in it, and the offset in the file. The last line says
+    /// why callers are missing, if some are: [cut: no table yet]. With -i, the trace needs the context callstack-user
+    /// (`rtrace record -g`).
+    #[arg(hide_short_help = true)]
+    #[arg(short = 'k', long, conflicts_with_all = ["functions", "graph", "summary_only", "connect"])]
+    pub stack_trace: bool,
 
     /// Print up to N bytes of the data of calls such as read, writev, sendto and getrandom (at most 244)
     ///

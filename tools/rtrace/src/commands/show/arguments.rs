@@ -16,6 +16,7 @@ use decode::{Architecture, Meaning};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
+use symbols::Stacks;
 use system::printing;
 
 /// Contexts that the head of a line has.
@@ -35,6 +36,8 @@ pub struct Form {
     /// The field whose value decides the meaning of other arguments, and which of them the call uses.
     decider: Option<usize>,
     architecture: Architecture,
+    /// The contexts with call stacks.
+    pub stacks: Stacks,
     /// The form of a signal or of the end of a thread.
     pub told: Option<Told>,
     /// Whether the events have lines.
@@ -160,6 +163,7 @@ impl Form {
             duration,
             decider: layout.field(call.map_or("flags", decode::decider)),
             architecture,
+            stacks: class.map(Stacks::of).unwrap_or_default(),
             told: Told::of(layout),
             name,
             kind,
@@ -177,6 +181,12 @@ impl Form {
     ) -> system::Result<()> {
         self.wanted = CallCondition::new(layout, metadata, filters)?.map(Arc::new);
         Ok(())
+    }
+
+    /// Leaves out the call stacks among the contexts.
+    pub fn hide_stacks(&mut self) {
+        self.contexts
+            .retain(|context| !context.name.starts_with("callstack_user"));
     }
 
     /// Whether the event is the begin of the system call of this name.

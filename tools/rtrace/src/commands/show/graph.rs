@@ -75,7 +75,7 @@ enum Kind {
         ip: usize,
         parent: usize,
     },
-    Other(Form),
+    Other(Box<Form>),
 }
 
 impl Kind {
@@ -91,7 +91,7 @@ impl Kind {
                 duration,
             },
             (Some(FUNCTION), _, Some((ip, parent)), _) => Self::Function { ip, parent },
-            _ => Self::Other(Form::new(layout, metadata)),
+            _ => Self::Other(Box::new(Form::new(layout, metadata))),
         }
     }
 }

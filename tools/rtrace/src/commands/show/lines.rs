@@ -4,6 +4,7 @@
 
 use super::arguments::{EventKind, Form};
 use super::call_filter::CallFilter;
+use super::frames::Frames;
 use super::output::Output;
 use super::page::Page;
 use super::paths::{Paths, Sources};
@@ -105,6 +106,8 @@ pub struct Lines {
     choice: LineChoice,
     /// Sources of the files that descriptors stand for.
     files: Sources,
+    /// The call stacks below the lines, if they are printed, until the trace is described.
+    frames: Option<Frames>,
     /// Losses of the trace. The engine has them while the trace is read.
     account: Account,
     described: Option<Described>,
@@ -131,6 +134,7 @@ impl Lines {
             hidden: Hidden::default(),
             choice: LineChoice::default(),
             files: Sources::default(),
+            frames: None,
             account: Account::default(),
             described: None,
         }
@@ -154,6 +158,12 @@ impl Lines {
         self
     }
 
+    /// Prints call stacks below the lines.
+    pub fn frames(mut self, frames: Option<Frames>) -> Self {
+        self.frames = frames;
+        self
+    }
+
     /// Sets the known losses of a trace in files.
     pub fn with(mut self, account: Account) -> Self {
         self.account = account;
@@ -169,8 +179,10 @@ impl Lines {
             .map_err(io::Error::other)
             .map_err(Error::system("--summary"))?;
         let paths = Paths::new(&catalogue, self.files);
+        let mut page = Page::new(output, metadata.clock, self.choice.bytes);
+        page.frames = self.frames.take();
         Ok(Described {
-            page: Page::new(output, metadata.clock, self.choice.bytes),
+            page,
             forms: HashMap::new(),
             chosen: None,
             picks_requests: false,
@@ -197,10 +209,14 @@ impl View for Lines {
         let Some(described) = &mut self.described else {
             return Ok(());
         };
+        let has_stacks = described.page.frames.is_some();
         let classes = metadata.streams.iter();
         let layouts = classes.flat_map(|class| class.events.values());
         let forms = layouts.map(|layout| {
             let mut form = Form::new(layout, metadata);
+            if has_stacks {
+                form.hide_stacks();
+            }
             form.is_picked = self.choice.picks(&form, layout);
             form.filter(layout, metadata, &self.choice.filters)?;
             Ok((key(layout), form))
@@ -218,6 +234,10 @@ impl View for Lines {
             return Ok(());
         };
         if let Item::Event(event) = item {
+            let Page { frames, clock, .. } = &mut described.page;
+            if let Some(frames) = frames {
+                frames.renew(clock)?;
+            }
             described.event(&mut self.hidden, &self.choice, stream, event);
             return described.page.output.write_block();
         }
@@ -244,7 +264,10 @@ impl View for Lines {
 
     fn pause(&mut self, _time: u64) -> Result<()> {
         match &mut self.described {
-            Some(described) => described.page.output.write(),
+            Some(described) => {
+                described.page.frames.iter_mut().for_each(Frames::pause);
+                described.page.output.write()
+            }
             None => Ok(()),
         }
     }

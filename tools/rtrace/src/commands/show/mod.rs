@@ -9,6 +9,7 @@ mod call_filter;
 mod calls;
 mod expression;
 mod feedback;
+mod frames;
 mod graph;
 mod lines;
 pub mod options;
@@ -30,6 +31,7 @@ use analysis::pass::each;
 use anyhow::{bail, Error};
 use call_filter::{CallFilter, Known};
 use consumer::viewer::View;
+use frames::Frames;
 use graph::Graph;
 use indicatif::ProgressBar;
 use lines::{Hidden, LineChoice, Lines};
@@ -42,7 +44,7 @@ use record::run::{launch, live};
 use record::session::setup::Setup;
 use std::io::{stdout, IsTerminal};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
 use store::Trace;
 use system::signals::Signals;
@@ -86,7 +88,12 @@ pub fn show(place: &Place, args: ShowArgs) -> anyhow::Result<Code> {
         Input::Recorded(dir) => {
             let trace = Trace::open(dir)?;
             let output = options.open()?;
+            let frames = options
+                .args
+                .stack_trace
+                .then(|| Frames::recorded(dir, &trace));
             let lines = lines(output, options).with(Account::of(&trace));
+            let lines = lines.frames(frames.transpose()?);
             recorded(&trace, lines, options.file()).map(|()| DONE)
         }
         Input::Received {
@@ -211,16 +218,19 @@ fn print(trace: &Trace, view: &mut impl View, progress: impl Fn(u64)) -> system:
 fn live(place: &Place, setup: &Setup, options: &Show) -> anyhow::Result<Code> {
     // Checked first, before rtrace makes a session or starts a thread in vain.
     let command = options.args.command.as_slice();
-    if let Err(code) = launch::find(command) {
-        return Ok(code);
-    }
+    let program = match launch::find(command) {
+        Ok(program) => program,
+        Err(code) => return Ok(code),
+    };
+    let program = program.as_slice();
     let output = options.open()?;
     let ourselves = process::id().into();
     if options.is_tree {
         let graph = Graph::new(output).hide(ourselves);
-        return look(place, setup, options, graph);
+        return look(place, setup, options, program, graph);
     }
-    let lines = lines(output, options).files(options.files);
+    let frames = options.args.stack_trace.then(Frames::live).transpose()?;
+    let lines = lines(output, options).files(options.files).frames(frames);
     let lines = lines.hide(Hidden {
         process: Some(ourselves),
         // Until the execve, the new process still executes rtrace's own code.
@@ -228,14 +238,15 @@ fn live(place: &Place, setup: &Setup, options: &Show) -> anyhow::Result<Code> {
         forms: options.unprinted.clone(),
         chosen: options.chosen.clone(),
     });
-    look(place, setup, options, lines)
+    look(place, setup, options, program, lines)
 }
 
-/// Records a session and passes its events to `view`.
+/// Records a session and passes its events to `view`. `program` is the file of the command, if there is one.
 fn look(
     place: &Place,
     setup: &Setup,
     options: &Show,
+    program: &[PathBuf],
     view: impl View + 'static,
 ) -> anyhow::Result<Code> {
     let command = options.args.command.as_slice();
@@ -246,7 +257,7 @@ fn look(
         true => feedback::threads_of_ours(to_terminal),
         false => Vec::new(),
     };
-    live::look(place, setup, &not, view, |recording| {
+    live::look(place, setup, &not, program, view, |recording| {
         let spawned = launch::spawn(command, |command| {
             setup.tasks.spawn(recording.session, command)
         });

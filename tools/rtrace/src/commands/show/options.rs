@@ -38,6 +38,9 @@ const REPLACING: [&str; 5] = ["dup2", "dup3", "close_range", "execve", "execveat
 /// Contexts with the process and thread of a line.
 const CONTEXTS: [&str; 3] = ["pid", "tid", "comm"];
 
+/// Context with the call stack of a line.
+const STACK: &str = "callstack-user";
+
 /// Choice of the lines to print.
 pub struct Show {
     /// Source of the trace.
@@ -216,7 +219,9 @@ pub fn options(mut args: ShowArgs) -> Result<Show, clap::Error> {
                 }
             }
             setup.fill(Some(Mode::Discard), Some(size));
-            setup.contexts = Some(CONTEXTS.map(str::to_owned).to_vec().into());
+            let stack = args.stack_trace.then_some(STACK);
+            let contexts = CONTEXTS.into_iter().chain(stack);
+            setup.contexts = Some(contexts.map(str::to_owned).collect::<Vec<_>>().into());
             setup.tasks.only_command = (!args.command.is_empty()).then(|| ().into());
             Input::Live {
                 setup: Box::new(setup),

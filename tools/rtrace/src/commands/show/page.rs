@@ -9,6 +9,7 @@ use super::argument::{show_moved, write_arguments, Argument};
 use super::arguments::{End, EventKind, FileOf, Form};
 use super::call_filter::Values;
 use super::calls::{Begin, Calls, PendingCall};
+use super::frames::Frames;
 use super::output::Output;
 use super::requests::Shown;
 use super::told::{dumps_core, Moved, Told, SIGKILL};
@@ -23,7 +24,6 @@ use terminal::date::{self, Days};
 use terminal::{duration, printable};
 
 /// Writer of lines, with the calls that have not ended.
-#[derive(Debug)]
 pub struct Page {
     /// Destination of the lines.
     pub output: Output,
@@ -31,6 +31,8 @@ pub struct Page {
     pub clock: Clock,
     /// The calls that have not ended.
     pub calls: Calls,
+    /// The call stacks below the lines, if they are printed.
+    pub frames: Option<Frames>,
     /// The lines of signals that were sent and did not reach the thread yet, by thread and signal.
     sent: HashMap<(i64, u64), String>,
     /// Maximum number of shown bytes that a call moves.
@@ -49,6 +51,7 @@ impl Page {
             output,
             clock,
             calls: Calls::default(),
+            frames: None,
             sent: HashMap::new(),
             bytes,
             moved: HashMap::new(),
@@ -102,7 +105,7 @@ impl Page {
                 self.head(took.as_deref().unwrap_or_default(), &who);
                 self.output.text.push_str(&form.name(event));
                 write_arguments(&mut self.output.text, form.arguments(event, file_of));
-                self.close(form, event);
+                self.close(form, who.tid, event);
             }
             EventKind::Entry(end) => self.entry(form, end, who, event, file_of),
             EventKind::Exit { ret, id } => {
@@ -136,7 +139,7 @@ impl Page {
         for text in texts {
             self.head("", who);
             self.output.text.push_str(&text);
-            self.close(form, event);
+            self.close(form, who.tid, event);
         }
     }
 
@@ -155,7 +158,7 @@ impl Page {
         );
         shown.write(&mut self.output.text, by);
         match end.filter(|_| matches!(shown, Shown::Posted(_))) {
-            Some((form, event)) => self.close(form, event),
+            Some((form, event)) => self.close(form, by.tid, event),
             None => self.output.text.push('\n'),
         }
     }
@@ -232,7 +235,7 @@ impl Page {
                 End::Unrecorded => "",
                 End::Never => " = ?",
             });
-            self.close(form, event);
+            self.close(form, who.tid, event);
         }
         // The calls of the process's other threads do not end either.
         if let Some(process) = who.pid.filter(|_| form.is_called("exit_group")) {
@@ -314,7 +317,7 @@ impl Page {
         self.output.text.push_str(" = ");
         let value = ret.and_then(|ret| event.value(ret));
         form.write_result(&mut self.output.text, (&name, decider), value, file_of);
-        self.close(form, event);
+        self.close(form, who.tid, event);
     }
 
     fn unfinished(&mut self, call: PendingCall) {
@@ -337,10 +340,14 @@ impl Page {
         self.push(format_args!("{time} {took:>10} {comm}/{tid} "));
     }
 
-    /// Writes the end of a line.
-    fn close(&mut self, form: &Form, event: &Event<'_>) {
+    /// Writes the end of a line of an event of this thread, and the call stack.
+    fn close(&mut self, form: &Form, tid: Option<i64>, event: &Event<'_>) {
         form.write_contexts(&mut self.output.text, event);
         self.output.text.push('\n');
+        if let (Some(frames), Some(tid)) = (&mut self.frames, tid) {
+            let stacks = (&form.stacks, tid);
+            frames.write(&mut self.output.text, &self.clock, stacks, event);
+        }
     }
 
     /// The time of the day. If the date differs from that of the last line, the result begins with a line with the

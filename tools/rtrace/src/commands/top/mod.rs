@@ -52,7 +52,7 @@ pub fn top(place: &Place, mut args: TopArgs) -> anyhow::Result<()> {
     }
     let seconds = Seconds::new(args.interval, args.sort, Account::default());
     let (sender, receiver) = channel(seconds)?;
-    live::look(place, &setup(), &Vec::new, sender, |recording| {
+    live::look(place, &setup(), &Vec::new, &[], sender, |recording| {
         let is_batch = args.batch || args.once || args.json;
         if is_batch || !stdout().is_terminal() || !stdin().is_terminal() {
             Batch::new(&args).run(recording, &receiver)

@@ -8,6 +8,7 @@ import concurrent.futures
 import json
 import multiprocessing
 import os
+import platform
 import subprocess
 
 import firing
@@ -18,8 +19,10 @@ from tracers.base import ALL, Choice, run
 
 # The event.
 SITE = "sched_switch"
+# The functions of arm64's entry into a system call that x86-64 has not.
+ENTRY = 5 if platform.machine() == "aarch64" else 0
 # The sites that fire it, and from about how many functions.
-DEPTHS = {"sched_switch": 10, "sched_switch_deeper": 20}
+DEPTHS = {"sched_switch": 10 + ENTRY, "sched_switch_deeper": 20 + ENTRY}
 # About how many functions of this program are on the stack of a thread, if so many functions of Python call the firing by map().
 OF_PROGRAM, CALLS = 20, 2
 # In some processes addresses of the stack share a slot of the rules that are known, which costs some instructions more.
@@ -55,16 +58,17 @@ def in_process(function):
 
 
 def measure(tracer, site, choice, calls=0, count=COUNT):
-    """Instructions and bytes of an event. Of a program's stack: the least of some processes."""
+    """Instructions and bytes of an event. Of a program's stack by rtrace: the least of some processes."""
     tracer.start([SITE], "discard", LONG, choice=choice)
+    runs = 1
     if isinstance(tracer, tracers.Rtrace) and choice == USER:
         load_tables()
+        runs = PROCESSES
 
     def fire():
         firing.fire(site, 1000)  # what is done once: opening a packet, learning the rules
         return cost(site, count)
 
-    runs = PROCESSES if calls else 1
     instructions = min(in_process(lambda: through(calls, fire)) if calls else fire() for _ in range(runs))
     outcome = tracer.stop()
     assert not outcome.lost, f"{outcome.lost} events of {site} lost"
@@ -122,7 +126,8 @@ def whole_of_perf(way):
     """The same of perf, which does not say so: the share of stacks with the function that calls main()."""
     subprocess.run(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "9973", "--call-graph", way, "-o", "/tmp/perf.data", "--",
                     "python3", "-c", PROGRAM], check=True)
-    script = run("perf", "script", "--no-inline", "-i", "/tmp/perf.data", "-F", "ip,sym,dso")
+    # With the name of the thread, samples without a stack have a line, too.
+    script = run("perf", "script", "--no-inline", "-i", "/tmp/perf.data", "-F", "comm,ip,sym,dso")
     samples = [sample.splitlines() for sample in script.strip().split("\n\n")]
     # Before that function the dynamic linker runs, whose first function is its own.
     is_whole = lambda sample: "__libc_start_main" in "".join(sample[-2:]) or "ld-linux" in sample[-1]

@@ -25,8 +25,8 @@ ENTRY = 5 if platform.machine() == "aarch64" else 0
 DEPTHS = {"sched_switch": 10 + ENTRY, "sched_switch_deeper": 20 + ENTRY}
 # About how many functions of this program are on the stack of a thread, if so many functions of Python call the firing by map().
 OF_PROGRAM, CALLS = 20, 2
-# In some processes addresses of the stack share a slot of the rules that are known, which costs some instructions more.
-PROCESSES = 3
+# In one of four processes an address of the stack has the older rule of its slot, which costs some instructions more.
+PROCESSES = 8
 KERNEL, USER = Choice(contexts=("callstack-kernel",)), Choice(contexts=("callstack-user",))
 
 
@@ -63,7 +63,7 @@ def measure(tracer, site, choice, calls=0, count=COUNT):
     runs = 1
     if isinstance(tracer, tracers.Rtrace) and choice == USER:
         load_tables()
-        runs = PROCESSES
+        runs, count = PROCESSES, count // PROCESSES
 
     def fire():
         firing.fire(site, 1000)  # what is done once: opening a packet, learning the rules
